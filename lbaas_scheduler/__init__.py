@@ -1,0 +1,1 @@
+"""LBaaS scheduler: places VIPs on a fleet of load-balancer devices and drives them through agents."""

@@ -1,0 +1,1 @@
+"""Values of the field: frozen dataclasses, enums and pure functions. Standard library only."""

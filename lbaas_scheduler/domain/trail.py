@@ -1,0 +1,53 @@
+"""Why a resource went where it went, or why it went nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+MAX_REJECTIONS = 20
+"""A trail names at most this many devices; beyond, it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One device, refused. ``code`` is for programs (``capacity.VIPS``, ``trait.PROTOCOL_HTTPS``, ``zone``, ``agent.down``,
+    ``device.draining``, ``handler.<type>``, ``claim.lost``); ``reason`` is a sentence for a person."""
+
+    device_id: str
+    device_name: str
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """The decision's own account: bounded in size, stored with the placement."""
+
+    algorithm: str = ""
+    tenancy: str = ""
+    rounds: int = 0
+    examined: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Code → how many devices it dropped, the first one that applied."""
+    rejections: tuple[Rejection, ...] = ()
+
+    def summary(self) -> str:
+        """One sentence: what dropped how many."""
+        if not self.dropped:
+            return "no device of the wanted types is registered."
+        return ", ".join(f"{count} × {code}" for code, count in sorted(self.dropped.items())) + "."
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Where a resource goes. ``score`` 0..100; ``epoch`` is that of the first deployment."""
+
+    resource_id: str
+    device_id: str
+    device_name: str
+    device_type: str
+    agent_host: str
+    score: float
+    epoch: int
+    trail: Trail

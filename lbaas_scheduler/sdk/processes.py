@@ -1,0 +1,80 @@
+"""Processes that outlive the agent that started them, found again by pid and command line. Linux only (``/proc``).
+
+A pid alone proves nothing: it may have been given to somebody else since. Every function therefore takes a *marker*, a text
+that only the wanted process has in its command line (the path of its configuration, say).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from lbaas_scheduler.errors import DriverError
+
+_POLL_SECONDS = 0.02
+
+
+def spawn_detached(argv: Sequence[str], log_path: Path) -> int:
+    """Start ``argv`` in a session of its own: it goes on when we stop, and no signal of our terminal reaches it.
+
+    Its output is appended to ``log_path``; its input is empty. Returns as soon as it is started, not when it is ready.
+
+    :returns: its pid.
+    :raises OSError: ``argv[0]`` cannot be run.
+    """
+    with log_path.open("ab") as log:
+        process = subprocess.Popen(
+            list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    # Somebody has to collect the exit status while we live, else a dead child stays a zombie and its pid is never freed.
+    threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
+    return process.pid
+
+
+def alive(pid: int, marker: str) -> bool:
+    """Whether ``pid`` runs and has ``marker`` in its command line. A zombie has no command line and is not alive."""
+    try:
+        command_line = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return marker.encode() in command_line
+
+
+def stop(pid: int, marker: str, grace_seconds: float) -> None:
+    """End the process: SIGTERM, then SIGKILL after ``grace_seconds``. One that is gone, or is not ours, is left alone.
+
+    Returns once it is gone.
+
+    :raises DriverError: it survived both (a process in uninterruptible sleep), or we may not signal it.
+    """
+    for number, seconds in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, max(grace_seconds, 5.0))):
+        if not alive(pid, marker):
+            return
+        _signal(pid, number)
+        if wait_gone(pid, marker, seconds):
+            return
+    raise DriverError(f"Process {pid} could not be stopped.", operator_message=f"pid {pid} ({marker}) survived SIGKILL")
+
+
+def wait_gone(pid: int, marker: str, seconds: float) -> bool:
+    """Wait up to ``seconds`` for the process to end; whether it did."""
+    deadline = time.monotonic() + seconds
+    while alive(pid, marker):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+    except PermissionError as error:
+        raise DriverError(f"Process {pid} belongs to another user.", operator_message=str(error)) from error

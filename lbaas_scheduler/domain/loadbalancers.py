@@ -55,7 +55,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class HealthMonitor:
-    """``delay`` and ``timeout`` in seconds, delay ≥ timeout; ``expected_codes`` as the tenant wrote it ("200", "200,202", "200-204")."""
+    """``delay`` and ``timeout`` in seconds, delay ≥ timeout.
+
+    ``expected_codes`` as the tenant wrote it: "200", "200,202" or "200-204".
+    """
 
     id: str
     type: MonitorType

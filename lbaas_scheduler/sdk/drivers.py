@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.domain.devices import Device
+
+
+class DriverAbility(StrEnum):
+    """What a driver can do beyond the mandatory methods."""
+
+    LOCAL = "local"
+    """The device is made of processes and files on the agent's own host. Once the device belongs to another agent, what is here is a
+    stale copy, which :meth:`AgentDriver.purge` removes. Without it the device is one remote thing whoever drives it, and an agent
+    that loses it must not touch it."""
 
 
 class AgentDriver(ABC):
@@ -24,6 +34,7 @@ class AgentDriver(ABC):
     """
 
     device_type: str
+    abilities: frozenset[DriverAbility] = frozenset()
 
     @classmethod
     def register_opts(cls, conf: object) -> None:
@@ -53,6 +64,14 @@ class AgentDriver(ABC):
     @abstractmethod
     def read_stats(self, device: Device) -> Mapping[str, VipStats]:
         """Counters and member health of every VIP of ours on the device. Never changes anything."""
+
+    def local_devices(self) -> Collection[str]:
+        """Ids of all devices of which something of ours is on this host, running or not. Only with :attr:`DriverAbility.LOCAL`."""
+        raise NotImplementedError
+
+    def purge(self, device_id: str) -> None:
+        """Remove a device from this host: its processes, files and all. Absent = success. Only with :attr:`DriverAbility.LOCAL`."""
+        raise NotImplementedError
 
     def forget(self, device: Device) -> None:
         """The device is no longer this agent's. Release what was kept in memory; leave the device alone."""

@@ -1,7 +1,7 @@
 """Processes that outlive the agent that started them, found again by pid and command line. Linux only (``/proc``).
 
-A pid alone proves nothing: it may have been given to somebody else since. Every function therefore takes a *marker*, a text
-that only the wanted process has in its command line (the path of its configuration, say).
+A pid alone proves nothing: it may have been given to somebody else since. Every function therefore takes a *marker*, a
+text that only the wanted process has in its command line (the path of its configuration, say).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def spawn_detached(argv: Sequence[str], log_path: Path) -> int:
         process = subprocess.Popen(
             list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
-    # Somebody has to collect the exit status while we live, else a dead child stays a zombie and its pid is never freed.
+    # Somebody has to collect the exit status while we live, else a dead child stays a zombie and keeps its pid.
     threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
     return process.pid
 

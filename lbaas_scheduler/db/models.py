@@ -115,7 +115,7 @@ agent_drivers = table(
 
 sched_classes = table(
     "sched_classes",
-    # One row per distinct combination of what devices are filtered by. Rows are only ever added: MAX(id) is the version of the whole.
+    # One row per distinct combination of what devices are filtered by. Rows are only added: MAX(id) is the version of the whole.
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("digest", sa.String(64), nullable=False, unique=True),
     required("service", sa.String(64)),
@@ -183,7 +183,7 @@ device_load = table(
 
 device_capacities = table(
     "device_capacities",
-    # Every resource class of a device as it was registered. `used` counts vendors' own; the standard ones' counters are in device_load.
+    # Every resource class of a device, as registered. `used` counts vendors' own; the standard ones are counted in device_load.
     sa.Column("device_id", Id, sa.ForeignKey("devices.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("resource_class", sa.String(64), primary_key=True),
     required("total", sa.BigInteger),

@@ -14,9 +14,11 @@ class DriverAbility(StrEnum):
     """What a driver can do beyond the mandatory methods."""
 
     LOCAL = "local"
-    """The device is made of processes and files on the agent's own host. Once the device belongs to another agent, what is here is a
-    stale copy, which :meth:`AgentDriver.purge` removes. Without it the device is one remote thing whoever drives it, and an agent
-    that loses it must not touch it."""
+    """The device is made of processes and files on the agent's own host.
+
+    Once the device belongs to another agent, what is here is a stale copy, which :meth:`AgentDriver.purge` removes. Without
+    this ability the device is one remote thing whoever drives it, and an agent that loses it must not touch it.
+    """
 
 
 class AgentDriver(ABC):
@@ -66,11 +68,11 @@ class AgentDriver(ABC):
         """Counters and member health of every VIP of ours on the device. Never changes anything."""
 
     def local_devices(self) -> Collection[str]:
-        """Ids of all devices of which something of ours is on this host, running or not. Only with :attr:`DriverAbility.LOCAL`."""
+        """Ids of all devices of which something of ours is here, running or not. Only with :attr:`DriverAbility.LOCAL`."""
         raise NotImplementedError
 
     def purge(self, device_id: str) -> None:
-        """Remove a device from this host: its processes, files and all. Absent = success. Only with :attr:`DriverAbility.LOCAL`."""
+        """Remove a device from this host, processes and files. Absent = success. Only with :attr:`DriverAbility.LOCAL`."""
         raise NotImplementedError
 
     def forget(self, device: Device) -> None:

@@ -45,6 +45,8 @@ class ScheduleRequest:
     device_hint: str | None = None
     """Id of the one device that an administrator wants."""
     service_type_id: str = ""
+    algorithm: str = ""
+    """Name of the algorithm; "" = the service's configured one."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the algorithm (``strict``, …)."""
     resource: Any = None

@@ -1,0 +1,44 @@
+"""The interface of a scheduling algorithm."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from enum import StrEnum
+from random import Random
+
+from lbaas_scheduler.domain.devices import Candidate
+from lbaas_scheduler.domain.requests import ScheduleRequest
+
+
+class Source(StrEnum):
+    """An order in which the database can read candidates off an index, a page at a time."""
+
+    BY_LOAD = "by_load"
+    """Emptiest first."""
+    BY_FILL = "by_fill"
+    """Fullest first."""
+    BY_AGE = "by_age"
+    """In the order of registration."""
+    RANDOM = "random"
+    """From a random place on, in the order of registration."""
+
+
+class Algorithm(ABC):
+    """Orders the devices that could take a request. Built without arguments, shared by all threads: keep no state.
+
+    The framework reads candidates page by page from the algorithm's :meth:`sources`, lets the vendors' handlers judge
+    them, and hands each page to :meth:`rank`. The first of the ranked devices that can be claimed takes the resource.
+    An exception from either method fails the placement: an algorithm is the operator's choice, not a vendor's.
+    """
+
+    @abstractmethod
+    def sources(self, request: ScheduleRequest) -> Sequence[Source]:
+        """In what order to read candidates. A source is read to its end before the next one is."""
+
+    def rank(self, request: ScheduleRequest, candidates: Sequence[Candidate], random: Random) -> Sequence[Candidate]:
+        """Order one page, best first; leave out what must not be used. Default: as read.
+
+        :param random: the only source of chance to use, so that the same snapshot and seed give the same decision.
+        """
+        return candidates

@@ -1,0 +1,81 @@
+"""Device classes: what devices are filtered by, resolved in memory.
+
+A fleet of thousands of devices has some tens of distinct combinations of service, type, zone, form, tenancy and traits.
+Whether a request may use a device depends on its class alone, so the decision is made once per class, and SQL is
+left with an index look-up by class id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
+from lbaas_scheduler.domain.statuses import Form
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClass:
+    """``tenant_id`` "" = the operator's."""
+
+    id: int
+    service: str
+    device_type: str
+    zone: str
+    form: Form
+    tenant_id: str
+    shared: bool
+    traits: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """``tiers``: sets of class ids, to be tried one after the other. ``dropped``: class id → code and sentence."""
+
+    tiers: tuple[frozenset[int], ...]
+    dropped: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+
+
+def resolve(classes: Iterable[DeviceClass], request: ScheduleRequest) -> Resolution:
+    """Which classes may take the request, in tiers by tenancy; and why the others may not."""
+    own, shared = set(), set()
+    dropped: dict[int, tuple[str, str]] = {}
+    for cls in classes:
+        if cls.service != request.service:
+            continue
+        objection = _objection(cls, request)
+        if objection is not None:
+            dropped[cls.id] = objection
+        elif cls.tenant_id == request.tenant_id:
+            own.add(cls.id)
+        else:
+            shared.add(cls.id)
+    tiers = (own, shared) if request.tenancy is Tenancy.PRIVATE_FIRST else (own | shared,)
+    return Resolution(tuple(frozenset(tier) for tier in tiers if tier), dropped)
+
+
+def _objection(cls: DeviceClass, request: ScheduleRequest) -> tuple[str, str] | None:
+    if request.device_types and cls.device_type not in request.device_types:
+        return "device_type", f"is of type {cls.device_type}; wanted: {', '.join(sorted(request.device_types))}"
+    if not _tenancy_allows(cls, request):
+        return "tenancy", f"is not open to the tenant under policy {request.tenancy}"
+    if request.zone is not None and cls.zone != request.zone:
+        return "zone", f"is in zone '{cls.zone}'; wanted: '{request.zone}'"
+    if request.form is not None and cls.form != request.form:
+        return "form", f"is {cls.form}; wanted: {request.form}"
+    missing = request.required - cls.traits
+    if missing:
+        return f"trait.{min(missing)}", f"cannot do {', '.join(sorted(missing))}"
+    unwanted = request.forbidden & cls.traits
+    if unwanted:
+        return f"trait.{min(unwanted)}", f"has the forbidden {', '.join(sorted(unwanted))}"
+    return None
+
+
+def _tenancy_allows(cls: DeviceClass, request: ScheduleRequest) -> bool:
+    own = cls.tenant_id == request.tenant_id
+    if request.tenancy is Tenancy.PRIVATE_ONLY:
+        return own
+    if request.tenancy is Tenancy.SHARED_ONLY:
+        return cls.shared
+    return own or cls.shared

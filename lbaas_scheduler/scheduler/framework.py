@@ -1,0 +1,137 @@
+"""From a request to devices in order of preference, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from lbaas_scheduler.domain.devices import Candidate
+from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.trail import Rejection
+from lbaas_scheduler.errors import ConfigurationError
+from lbaas_scheduler.scheduler.algorithms.base import Algorithm, Source
+from lbaas_scheduler.scheduler.classes import Resolution
+from lbaas_scheduler.scheduler.gate import HandlerGate, Judged
+from lbaas_scheduler.scheduler.recorder import Recorder
+
+
+class CandidateReader(Protocol):
+    """Reads the fleet. Implemented by ``db/candidates.py``; by a list in tests."""
+
+    def resolve(self, request: ScheduleRequest) -> Resolution:
+        """Which classes of devices may take the request."""
+
+    def page(self, query: PageQuery) -> Page:
+        """Read up to ``query.size`` schedulable devices with room for the request's demand."""
+
+    def diagnose(self, request: ScheduleRequest, resolution: Resolution) -> tuple[Mapping[str, int], Sequence[Rejection]]:
+        """Why devices did not even become candidates: counts by code over the whole fleet, and some of them by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """``pivot`` in [0, 1) is where a RANDOM page starts. ``seen``: ids of devices not to be read again."""
+
+    request: ScheduleRequest
+    class_ids: frozenset[int]
+    source: Source
+    size: int
+    seen: frozenset[str]
+    pivot: float
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``last``: the source holds no more than this. ``unreachable``: read, but without a live agent."""
+
+    candidates: tuple[Candidate, ...]
+    unreachable: tuple[Candidate, ...] = ()
+    last: bool = True
+
+
+class Scheduler:
+    """Orders devices for requests of one service. Holds no state that a decision depends on.
+
+    :param algorithms: name → algorithm.
+    :param default_algorithm: the one that is used when a request names none.
+    :param page_size: how many candidates are read and judged at a time.
+    :param max_rounds: how many pages one placement may look at, all sources and tiers together.
+    :param seed: makes decisions repeatable; None = real chance.
+    """
+
+    def __init__(
+        self,
+        gate: HandlerGate,
+        algorithms: Mapping[str, Algorithm],
+        default_algorithm: str,
+        page_size: int = 32,
+        max_rounds: int = 4,
+        seed: int | None = None,
+    ) -> None:
+        self._gate = gate
+        self._algorithms = algorithms
+        self._default_algorithm = default_algorithm
+        self._page_size = page_size
+        self._max_rounds = max_rounds
+        self._seed = seed
+
+    def recorder(self, request: ScheduleRequest) -> Recorder:
+        return Recorder(request.algorithm or self._default_algorithm, request.tenancy)
+
+    def pages(
+        self, request: ScheduleRequest, resolution: Resolution, reader: CandidateReader, recorder: Recorder
+    ) -> Iterator[list[Judged]]:
+        """Devices that can take the request, best first, a page at a time; ends after ``max_rounds`` or with the fleet.
+
+        The next page is read only when it is asked for: a caller that claims a device of the first never pays for it.
+        """
+        algorithm = self._algorithm(request)
+        random = Random() if self._seed is None else Random(f"{self._seed}:{request.resource_id}")  # noqa: S311
+        for candidates in self._read(request, resolution, algorithm, reader, recorder, random):
+            judged = {each.candidate.device.id: each for each in self._gate.judge(request, candidates, recorder)}
+            ranked = algorithm.rank(request, [each.candidate for each in judged.values()], random)
+            yield _prefer([judged[candidate.device.id] for candidate in ranked], request.preferred)
+
+    def _read(
+        self,
+        request: ScheduleRequest,
+        resolution: Resolution,
+        algorithm: Algorithm,
+        reader: CandidateReader,
+        recorder: Recorder,
+        random: Random,
+    ) -> Iterator[tuple[Candidate, ...]]:
+        seen = set(request.exclude)
+        pivot = random.random()
+        for class_ids in resolution.tiers:
+            for source in algorithm.sources(request):
+                last = False
+                while not last:
+                    if recorder.rounds == self._max_rounds:
+                        return
+                    recorder.rounds += 1
+                    page = reader.page(PageQuery(request, class_ids, source, self._page_size, frozenset(seen), pivot))
+                    last = page.last
+                    recorder.examined += len(page.candidates) + len(page.unreachable)
+                    for candidate in page.unreachable:
+                        recorder.reject(candidate, "agent.down", "its agent does not report")
+                    seen.update(candidate.device.id for candidate in (*page.candidates, *page.unreachable))
+                    if page.candidates:
+                        yield page.candidates
+
+    def _algorithm(self, request: ScheduleRequest) -> Algorithm:
+        name = request.algorithm or self._default_algorithm
+        try:
+            return self._algorithms[name]
+        except KeyError:
+            known = ", ".join(sorted(self._algorithms))
+            raise ConfigurationError(reason=f"unknown scheduling algorithm '{name}'; loaded: {known}") from None
+
+
+def _prefer(judged: Sequence[Judged], preferred: frozenset[str]) -> list[Judged]:
+    """Devices with more of the preferred traits first; otherwise the order stays."""
+    if not preferred:
+        return list(judged)
+    return sorted(judged, key=lambda each: -len(preferred & each.candidate.device.traits))

@@ -1,0 +1,210 @@
+"""Clients of the service plugins, for programs that do not speak HTTP (the command line, other services, tests).
+
+Each method is a call of the plugin's method of the same name; bodies are plain attribute dicts, errors arrive as their own
+class (:mod:`lbaas_scheduler.errors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import oslo_messaging
+from oslo_context.context import RequestContext
+
+from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.transport import get_client
+
+Body = dict[str, Any]
+Filters = Mapping[str, Sequence[Any]]
+Fields = Sequence[str]
+
+
+class _PluginClient:
+    """The calls, and the two shapes that answers have."""
+
+    namespace: str
+
+    def __init__(self, transport: oslo_messaging.Transport) -> None:
+        self._client = get_client(transport, topics.PLUGINS, self.namespace)
+
+    def _call(self, context: RequestContext, method: str, **arguments: Any) -> Body:
+        answer: Body = self._client.call(context, method, **arguments)
+        return answer
+
+    def _list(self, context: RequestContext, method: str, **arguments: Any) -> list[Body]:
+        answer: list[Body] = self._client.call(context, method, **arguments)
+        return answer
+
+
+class LoadBalancerClient(_PluginClient):
+    """Client of the LoadBalancer plugin, version 1.0.
+
+    :raises oslo_messaging.MessagingTimeout: no server answered within ``rpc_response_timeout``.
+    """
+
+    namespace = topics.LOADBALANCER_NAMESPACE
+
+    def create_vip(self, context: RequestContext, vip: Body) -> Body:
+        return self._call(context, "create_vip", vip=vip)
+
+    def get_vip(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_vip", id=id, fields=fields)
+
+    def get_vips(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Body]:
+        return self._list(context, "get_vips", filters=filters, fields=fields)
+
+    def update_vip(self, context: RequestContext, id: str, vip: Body) -> Body:
+        return self._call(context, "update_vip", id=id, vip=vip)
+
+    def delete_vip(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_vip", id=id)
+
+    def create_pool(self, context: RequestContext, pool: Body) -> Body:
+        return self._call(context, "create_pool", pool=pool)
+
+    def get_pool(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_pool", id=id, fields=fields)
+
+    def get_pools(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Body]:
+        return self._list(context, "get_pools", filters=filters, fields=fields)
+
+    def update_pool(self, context: RequestContext, id: str, pool: Body) -> Body:
+        return self._call(context, "update_pool", id=id, pool=pool)
+
+    def delete_pool(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_pool", id=id)
+
+    def create_member(self, context: RequestContext, member: Body) -> Body:
+        return self._call(context, "create_member", member=member)
+
+    def get_member(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_member", id=id, fields=fields)
+
+    def get_members(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Body]:
+        return self._list(context, "get_members", filters=filters, fields=fields)
+
+    def update_member(self, context: RequestContext, id: str, member: Body) -> Body:
+        return self._call(context, "update_member", id=id, member=member)
+
+    def delete_member(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_member", id=id)
+
+    def create_health_monitor(self, context: RequestContext, health_monitor: Body) -> Body:
+        return self._call(context, "create_health_monitor", health_monitor=health_monitor)
+
+    def get_health_monitor(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_health_monitor", id=id, fields=fields)
+
+    def get_health_monitors(
+        self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None
+    ) -> list[Body]:
+        return self._list(context, "get_health_monitors", filters=filters, fields=fields)
+
+    def update_health_monitor(self, context: RequestContext, id: str, health_monitor: Body) -> Body:
+        return self._call(context, "update_health_monitor", id=id, health_monitor=health_monitor)
+
+    def delete_health_monitor(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_health_monitor", id=id)
+
+    def create_pool_health_monitor(self, context: RequestContext, health_monitor_id: str, pool_id: str) -> Body:
+        return self._call(context, "create_pool_health_monitor", health_monitor_id=health_monitor_id, pool_id=pool_id)
+
+    def get_pool_health_monitor(
+        self, context: RequestContext, health_monitor_id: str, pool_id: str, fields: Fields | None = None
+    ) -> Body:
+        arguments = {"health_monitor_id": health_monitor_id, "pool_id": pool_id, "fields": fields}
+        return self._call(context, "get_pool_health_monitor", **arguments)
+
+    def delete_pool_health_monitor(self, context: RequestContext, health_monitor_id: str, pool_id: str) -> None:
+        self._call(context, "delete_pool_health_monitor", health_monitor_id=health_monitor_id, pool_id=pool_id)
+
+    def stats(self, context: RequestContext, pool_id: str) -> Body:
+        return self._call(context, "stats", pool_id=pool_id)
+
+
+class DeviceSchedulerClient(_PluginClient):
+    """Client of the device scheduler plugin (registry, service types, agents, networks), version 1.0. Mostly for administrators.
+
+    :raises oslo_messaging.MessagingTimeout: no server answered within ``rpc_response_timeout``.
+    """
+
+    namespace = topics.DEVICES_NAMESPACE
+
+    def create_device(self, context: RequestContext, device: Body) -> Body:
+        return self._call(context, "create_device", device=device)
+
+    def get_device(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_device", id=id, fields=fields)
+
+    def get_devices(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Body]:
+        return self._list(context, "get_devices", filters=filters, fields=fields)
+
+    def update_device(self, context: RequestContext, id: str, device: Body) -> Body:
+        return self._call(context, "update_device", id=id, device=device)
+
+    def delete_device(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_device", id=id)
+
+    def create_service_type(self, context: RequestContext, service_type: Body) -> Body:
+        return self._call(context, "create_service_type", service_type=service_type)
+
+    def get_service_type(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_service_type", id=id, fields=fields)
+
+    def get_service_types(
+        self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None
+    ) -> list[Body]:
+        return self._list(context, "get_service_types", filters=filters, fields=fields)
+
+    def update_service_type(self, context: RequestContext, id: str, service_type: Body) -> Body:
+        return self._call(context, "update_service_type", id=id, service_type=service_type)
+
+    def delete_service_type(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_service_type", id=id)
+
+    def get_agent(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_agent", id=id, fields=fields)
+
+    def get_agents(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Body]:
+        return self._list(context, "get_agents", filters=filters, fields=fields)
+
+    def update_agent(self, context: RequestContext, id: str, agent: Body) -> Body:
+        return self._call(context, "update_agent", id=id, agent=agent)
+
+    def delete_agent(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_agent", id=id)
+
+    def create_network(self, context: RequestContext, network: Body) -> Body:
+        return self._call(context, "create_network", network=network)
+
+    def get_network(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_network", id=id, fields=fields)
+
+    def get_networks(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Body]:
+        return self._list(context, "get_networks", filters=filters, fields=fields)
+
+    def update_network(self, context: RequestContext, id: str, network: Body) -> Body:
+        return self._call(context, "update_network", id=id, network=network)
+
+    def delete_network(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_network", id=id)
+
+    def create_subnet(self, context: RequestContext, subnet: Body) -> Body:
+        return self._call(context, "create_subnet", subnet=subnet)
+
+    def get_subnet(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_subnet", id=id, fields=fields)
+
+    def get_subnets(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Body]:
+        return self._list(context, "get_subnets", filters=filters, fields=fields)
+
+    def update_subnet(self, context: RequestContext, id: str, subnet: Body) -> Body:
+        return self._call(context, "update_subnet", id=id, subnet=subnet)
+
+    def delete_subnet(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_subnet", id=id)
+
+    def get_placement(self, context: RequestContext, resource_id: str) -> Body:
+        """Where a resource went and why: the stored decision with its trail."""
+        return self._call(context, "get_placement", resource_id=resource_id)

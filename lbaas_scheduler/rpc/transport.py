@@ -1,0 +1,77 @@
+"""How processes reach each other: oslo.messaging's transport, and the factories of servers and clients on it.
+
+Two rules of use, both found the hard way:
+
+* read ``error.message`` of an error that came over the bus: ``str(error)`` holds the other side's traceback;
+* hand down ``cfg.CONF`` itself: oslo.messaging registers its tracing options on the global object only, and a private
+  ``ConfigOpts`` fails with ``NoSuchOptError`` at its first cast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import oslo_messaging
+from oslo_config import cfg
+from oslo_context.context import RequestContext
+from oslo_messaging.opts import list_opts as messaging_opts
+from oslo_messaging.rpc import RPCClient, RPCServer
+
+from lbaas_scheduler import errors
+from lbaas_scheduler.rpc import topics
+
+CAST_RETRIES = 1
+"""How often a cast tries again when the broker is away. With the driver's waits about three seconds: a request of a tenant must
+not hang on it, and the reconciler casts again anyway."""
+
+_RABBIT = "oslo_messaging_rabbit"
+_TRAVELLING = ("user_id", "project_id", "roles", "is_admin", "request_id")
+
+
+def get_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
+    """The transport that ``transport_url`` names. Errors of ours keep their class across it.
+
+    Queues are quorum queues unless the operator chose otherwise: a cast then survives the loss of a broker node.
+    """
+    oslo_messaging.set_transport_defaults(control_exchange=topics.EXCHANGE)
+    _prefer_quorum_queues(conf)
+    return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=[errors.__name__])
+
+
+def get_server(transport: oslo_messaging.Transport, topic: str, host: str, endpoints: Sequence[object]) -> RPCServer:
+    """A server, not started yet, that answers on ``topic`` and alone on ``topic.host``. Endpoints run in its threads."""
+    target = oslo_messaging.Target(topic=topic, server=host)
+    return oslo_messaging.get_rpc_server(transport, target, list(endpoints), serializer=ContextSerializer())
+
+
+def get_client(transport: oslo_messaging.Transport, topic: str, namespace: str | None = None) -> RPCClient:
+    """A client for ``topic``. Sending is given up soon when the broker is away (see :data:`CAST_RETRIES`)."""
+    target = oslo_messaging.Target(topic=topic, namespace=namespace, version=topics.VERSION)
+    return oslo_messaging.get_rpc_client(transport, target, serializer=ContextSerializer(), retry=CAST_RETRIES)
+
+
+def service_context() -> RequestContext:
+    """The context of what servers and agents do on their own."""
+    return RequestContext(is_admin=True, overwrite=False)
+
+
+class ContextSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]
+    """Carries who asks: project, user, roles, admin or not, request id. Tokens and all else stay behind."""
+
+    def serialize_context(self, context: RequestContext | Mapping[str, Any]) -> dict[str, Any]:
+        if isinstance(context, Mapping):
+            return {name: context[name] for name in _TRAVELLING if name in context}
+        return {name: getattr(context, name) for name in _TRAVELLING}
+
+    def deserialize_context(self, context: Mapping[str, Any]) -> RequestContext:
+        known = {name: context[name] for name in _TRAVELLING if name in context}
+        return RequestContext(overwrite=False, **known)
+
+
+def _prefer_quorum_queues(conf: cfg.ConfigOpts) -> None:
+    # The driver registers these options itself, but later: a default can only be set on what is registered.
+    for group, options in messaging_opts():
+        if group == _RABBIT:
+            conf.register_opts(options, group=_RABBIT)
+    conf.set_default("rabbit_quorum_queue", True, group=_RABBIT)

@@ -16,7 +16,8 @@ import oslo_messaging
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.opts import list_opts as messaging_opts
-from oslo_messaging.rpc import RPCClient, RPCServer
+from oslo_messaging.rpc.client import RPCClient
+from oslo_messaging.rpc.server import RPCServer
 
 from lbaas_scheduler import errors
 from lbaas_scheduler.rpc import topics

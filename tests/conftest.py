@@ -1,0 +1,3 @@
+"""Fixtures for all tests; those of the services are in tests/rig/fixtures.py."""
+
+pytest_plugins = ["tests.rig.fixtures"]

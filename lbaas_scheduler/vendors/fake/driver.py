@@ -90,8 +90,8 @@ def _applied(deployment: Deployment, told: Faults) -> Result:
 
 def _removed(vip_id: str, contents: Contents, told: Faults) -> Result:
     version = contents.vips[vip_id].version if vip_id in contents.vips else ABSENT
-    if vip_id in told.fail_vips:
-        return Result(vip_id, version, "The fake device was told to fail this VIP.")
+    if vip_id in told.stuck_vips:
+        return Result(vip_id, version, "The fake device was told to keep this VIP.")
     return Result(vip_id, version, removed=True)
 
 

@@ -9,7 +9,8 @@ key                 value                                  effect
 ``hang_seconds``    number ≥ 0, default 5                  how long; without ``hang`` every call of the driver hangs
 ``latency_seconds`` number ≥ 0                             every call of the driver takes at least that long
 ``lie``             as ``fail``                            the call answers untruly, see below
-``fail_vips``       list of ids                            ``apply`` and ``remove`` fail for these VIPs, for no others
+``fail_vips``       list of ids                            ``apply`` fails for these VIPs, for no others
+``stuck_vips``      list of ids                            ``remove`` fails for these VIPs, for no others
 ``fail_members``    list of ids                            ``apply`` reports these members as failed, their VIP as good
 ``down_members``    list of ids                            ``read_stats`` shows these members as down
 ``counters``        {counter: integer}                     what ``read_stats`` shows for each VIP; default 0
@@ -49,6 +50,7 @@ class Faults:
     latency_seconds: float = 0.0
     lie: frozenset[str] = frozenset()
     fail_vips: frozenset[str] = frozenset()
+    stuck_vips: frozenset[str] = frozenset()
     fail_members: frozenset[str] = frozenset()
     down_members: frozenset[str] = frozenset()
     counters: Mapping[str, int] = field(default_factory=dict)
@@ -143,6 +145,7 @@ _READERS: Mapping[str, Callable[[str, object], object]] = {
     "latency_seconds": _number,
     "lie": _calls,
     "fail_vips": _ids,
+    "stuck_vips": _ids,
     "fail_members": _ids,
     "down_members": _ids,
     "counters": _counters,

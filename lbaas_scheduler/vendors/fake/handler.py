@@ -46,11 +46,11 @@ class FakeHandler(DeviceHandler):
             return cast("Verdict", f"perhaps {request.resource_id}")
         return Verdict.no(told.reject) if told.reject else Verdict.yes()
 
-    def weigh(self, device: Candidate, request: ScheduleRequest) -> float:  # noqa: ARG002 - every request weighs the same
+    def weigh(self, device: Candidate, request: ScheduleRequest) -> float:
         told = _begin(device.device, "weigh")
         return ABSURD_WEIGHT if "weigh" in told.lie else told.weight
 
-    def select(self, devices: Sequence[Candidate], request: ScheduleRequest) -> Sequence[Candidate]:  # noqa: ARG002
+    def select(self, devices: Sequence[Candidate], request: ScheduleRequest) -> Sequence[Candidate]:
         """The emptiest first; a tie is broken by the id, so that the order is always the same."""
         if any("select" in _begin(candidate.device, "select").lie for candidate in devices):
             return [_invented(devices[0])]

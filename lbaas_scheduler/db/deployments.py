@@ -1,0 +1,283 @@
+"""Deployments: what each device should have of each resource, and how far its agent has got.
+
+A row is *settled* when its ``due_at`` is NULL: desired and applied are the same. Everything that changes desired state makes the
+row due again, in the same transaction; a server that casts claims the row by moving ``due_at`` with a compare-and-swap. So a lost
+cast, report, agent or server costs a delay and never the resource.
+
+Lock order: a transaction that changes a resource touches its deployment row first and the resource's own rows after it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from lbaas_scheduler.db.chunks import chunks
+from lbaas_scheduler.db.models import deployments
+from lbaas_scheduler.domain import clock
+from lbaas_scheduler.domain.deployments import Version
+
+APPLY = "apply"
+REMOVE = "remove"
+
+# How many more due rows are read than are claimed: servers that pick at random from the same window rarely meet.
+_WINDOW = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentRow:
+    """One resource on one device.
+
+    ``version`` is the desired state. ``applied_revision`` 0 = nothing was ever confirmed.
+    ``pending_since`` None = settled, or its overdue pending state was turned into an error already.
+    """
+
+    resource_id: str
+    device_id: str
+    operation: str
+    version: Version
+    applied_revision: int
+    due_at: datetime | None
+    attempts: int
+    pending_since: datetime | None
+    error: str
+
+    @property
+    def removing(self) -> bool:
+        return self.operation == REMOVE
+
+
+def create(conn: sa.Connection, resource_id: str, device_id: str, *, epoch: int, due_at: datetime) -> None:
+    """A new desired state, revision 1, to be confirmed. ``due_at``: when it is cast again unless confirmed by then."""
+    values = {
+        "resource_id": resource_id,
+        "device_id": device_id,
+        "operation": APPLY,
+        "epoch": epoch,
+        "desired_revision": 1,
+        "due_at": due_at,
+        "pending_since": clock.utcnow(),
+    }
+    conn.execute(sa.insert(deployments).values(values))
+
+
+def bump(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime) -> int:
+    """The resources changed: the next revision is desired. Before any other row of the resources is touched.
+
+    Resources that are being removed, and those without a deployment, stay as they are.
+
+    :returns: how many rows were changed.
+    """
+    return sum(
+        conn.execute(_desire(due_at).where(deployments.c.resource_id.in_(ids), deployments.c.operation == APPLY)).rowcount
+        for ids in chunks(resource_ids)
+    )
+
+
+def mark_removal(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime, *, device_id: str | None = None) -> int:
+    """The resources are to go, from every device or from one. Repeatable.
+
+    :returns: how many rows wait for an agent's confirmation; 0 = nothing is deployed, there is nobody to wait for.
+    """
+    removal = _desire(due_at).values(operation=REMOVE)
+    return sum(conn.execute(removal.where(*_of(ids, device_id))).rowcount for ids in chunks(resource_ids))
+
+
+def settle(conn: sa.Connection, resource_id: str, device_id: str, version: Version) -> bool:
+    """An agent confirmed a version.
+
+    :returns: whether this is the desired state, so that statuses may follow. False: something newer is on its way, or the epoch
+        is an old one: the statuses stay.
+    """
+    row = (*_of([resource_id], device_id), deployments.c.epoch == version.epoch)
+    settled = (
+        sa.update(deployments)
+        .where(*row, deployments.c.desired_revision == version.revision)
+        .values(applied_revision=version.revision, due_at=None, attempts=0, pending_since=None, error="")
+    )
+    if conn.execute(settled).rowcount:
+        return True
+    # Progress, though not the end: the deadline of what is pending counts from here.
+    progress = (
+        sa.update(deployments)
+        .where(*row, deployments.c.applied_revision < version.revision, deployments.c.desired_revision > version.revision)
+        .values(applied_revision=version.revision, pending_since=clock.utcnow(), error="")
+    )
+    conn.execute(progress)
+    return False
+
+
+def fail(conn: sa.Connection, resource_id: str, device_id: str, version: Version, error: str) -> bool:
+    """An agent could not apply or remove a version. The row stays due: it is cast again, with back-off.
+
+    :returns: whether this was the desired state; False = the failure is out of date.
+    """
+    failed = (
+        sa.update(deployments)
+        .where(
+            *_of([resource_id], device_id),
+            deployments.c.epoch == version.epoch,
+            deployments.c.desired_revision == version.revision,
+        )
+        .values(error=error, pending_since=None)
+    )
+    return bool(conn.execute(failed).rowcount)
+
+
+def confirm_removal(conn: sa.Connection, resource_id: str, device_id: str) -> bool:
+    """An agent confirmed that the resource is gone from the device. Repeatable.
+
+    :returns: whether that was waited for; False = it was confirmed before, or is wanted on the device again.
+    """
+    gone = sa.delete(deployments).where(*_of([resource_id], device_id), deployments.c.operation == REMOVE)
+    return bool(conn.execute(gone).rowcount)
+
+
+def delete(conn: sa.Connection, resource_id: str, device_id: str | None = None) -> int:
+    """Forget the deployments of a resource on one device or on all, whatever their state. Repeatable.
+
+    :returns: how many there were.
+    """
+    return conn.execute(sa.delete(deployments).where(*_of([resource_id], device_id))).rowcount
+
+
+def rebind(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
+    """Another agent drives the device now: a new epoch for all that is on it, due at once, and the back-off starts over.
+
+    :returns: how many rows were changed.
+    """
+    rebound = (
+        sa.update(deployments)
+        .where(deployments.c.device_id == device_id)
+        .values(
+            epoch=deployments.c.epoch + 1,
+            due_at=due_at,
+            attempts=0,
+            pending_since=sa.func.coalesce(deployments.c.pending_since, clock.utcnow()),
+        )
+    )
+    return conn.execute(rebound).rowcount
+
+
+def make_due(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
+    """Cast all that is on a device anew, though it is settled: the device lost it, or is to be reached in another way."""
+    again = sa.update(deployments).where(deployments.c.device_id == device_id).values(due_at=due_at, attempts=0)
+    return conn.execute(again).rowcount
+
+
+def claim_due(
+    conn: sa.Connection, now: datetime, limit: int, later: Callable[[int], datetime], choose: random.Random
+) -> list[DeploymentRow]:
+    """Take due rows for casting. No row is taken by two servers.
+
+    :param later: number of attempts so far → when the row is due again unless confirmed by then.
+    :returns: the rows that are now the caller's to cast, in random order.
+    """
+    due = conn.execute(
+        sa.select(deployments).where(deployments.c.due_at <= now).order_by(deployments.c.due_at).limit(limit * _WINDOW)
+    ).all()
+    picked = choose.sample(due, min(limit, len(due)))
+    # In key order, so that two servers never wait for each other.
+    picked.sort(key=lambda row: (row.resource_id, row.device_id))
+    claimed = [_from_row(row) for row in picked if _claim(conn, row, later(row.attempts))]
+    choose.shuffle(claimed)
+    return claimed
+
+
+def overdue(conn: sa.Connection, before: datetime, limit: int) -> list[DeploymentRow]:
+    """Rows that have waited for a confirmation since before ``before``, longest first."""
+    waiting = (
+        sa.select(deployments)
+        .where(deployments.c.due_at.is_not(None), deployments.c.pending_since < before)
+        .order_by(deployments.c.pending_since)
+        .limit(limit)
+    )
+    return [_from_row(row) for row in conn.execute(waiting)]
+
+
+def give_up_waiting(conn: sa.Connection, row: DeploymentRow) -> bool:
+    """The row's overdue state is about to be reported as an error. Casting goes on.
+
+    :returns: whether it still waits for the same version; False = it was confirmed, changed, or reported by another server.
+    """
+    given_up = (
+        sa.update(deployments)
+        .where(
+            *_of([row.resource_id], row.device_id),
+            deployments.c.epoch == row.version.epoch,
+            deployments.c.desired_revision == row.version.revision,
+            deployments.c.pending_since == row.pending_since,
+        )
+        .values(pending_since=None)
+    )
+    return bool(conn.execute(given_up).rowcount)
+
+
+def get(conn: sa.Connection, resource_id: str, device_id: str | None = None) -> DeploymentRow | None:
+    """The deployment of a resource on a device; without a device, the one to be applied (at most one is)."""
+    rows = for_resources(conn, [resource_id])
+    wanted = [row for row in rows if (not row.removing if device_id is None else row.device_id == device_id)]
+    return wanted[0] if wanted else None
+
+
+def for_resources(conn: sa.Connection, resource_ids: Iterable[str]) -> list[DeploymentRow]:
+    """All deployments of the resources, on whatever devices, ordered by resource and device."""
+    rows = [
+        _from_row(row)
+        for ids in chunks(resource_ids)
+        for row in conn.execute(sa.select(deployments).where(deployments.c.resource_id.in_(ids)))
+    ]
+    return sorted(rows, key=lambda row: (row.resource_id, row.device_id))
+
+
+def list_desired(conn: sa.Connection, device_id: str, marker: str | None, limit: int) -> list[DeploymentRow]:
+    """What a device should have, ordered by resource id, from after ``marker``."""
+    page = (
+        sa.select(deployments)
+        .where(deployments.c.device_id == device_id, deployments.c.resource_id > (marker or ""))
+        .order_by(deployments.c.resource_id)
+        .limit(limit)
+    )
+    return [_from_row(row) for row in conn.execute(page)]
+
+
+def _desire(due_at: datetime) -> sa.Update:
+    return sa.update(deployments).values(
+        desired_revision=deployments.c.desired_revision + 1,
+        due_at=due_at,
+        attempts=0,
+        pending_since=sa.func.coalesce(deployments.c.pending_since, clock.utcnow()),
+    )
+
+
+def _claim(conn: sa.Connection, row: Any, later: datetime) -> bool:
+    claim = (
+        sa.update(deployments)
+        .where(*_of([row.resource_id], row.device_id), deployments.c.due_at == row.due_at)
+        .values(due_at=later, attempts=deployments.c.attempts + 1)
+    )
+    return bool(conn.execute(claim).rowcount)
+
+
+def _of(resource_ids: Collection[str], device_id: str | None) -> tuple[sa.ColumnElement[bool], ...]:
+    of_resources = deployments.c.resource_id.in_(resource_ids)
+    return (of_resources,) if device_id is None else (of_resources, deployments.c.device_id == device_id)
+
+
+def _from_row(row: Any) -> DeploymentRow:
+    return DeploymentRow(
+        resource_id=row.resource_id,
+        device_id=row.device_id,
+        operation=row.operation,
+        version=Version(row.epoch, row.desired_revision),
+        applied_revision=row.applied_revision,
+        due_at=row.due_at,
+        attempts=row.attempts,
+        pending_since=row.pending_since,
+        error=row.error,
+    )

@@ -1,0 +1,156 @@
+"""The SQLAlchemy engine: oslo.db's, tuned for short transactions on SQLite, PostgreSQL and MariaDB.
+
+oslo.db gives the options, the translation of errors and the guards against forked connections. A SQLAlchemy engine plugin
+(:class:`ShortTransactions`) changes what oslo.db leaves no option for: SQLite gets a real pool, and no engine asks
+"are you alive" before each transaction, since :class:`~lbaas_scheduler.db.session.Database` repeats what a lost connection broke.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_config import cfg
+from oslo_db.sqlalchemy import enginefacade
+from sqlalchemy import event, pool
+from sqlalchemy.dialects import plugins
+from sqlalchemy.engine import URL, Connection, CreateEnginePlugin, Engine, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from lbaas_scheduler.conf import database as options
+from lbaas_scheduler.errors import ConfigurationError
+
+BEGIN = "lbaas_scheduler_begin"
+"""Execution option of a connection: the kind of SQLite's BEGIN."""
+
+SQLITE_BUSY_MILLISECONDS = 30_000
+SQLITE_POOL_SIZE = 10
+
+DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mysql+pymysql"}
+"""Backend in the URL → SQLAlchemy driver, where the URL names none. MariaDB goes by MySQL's name, the only one of the two that
+oslo.db's error filters know."""
+
+EXTRAS = {"postgresql": "postgresql", "mysql": "mysql"}
+"""Backend → extra of this package that installs its driver."""
+
+EXAMPLES = "sqlite:////path/file.sqlite, postgresql+psycopg://user:password@host/name or mysql+pymysql://user:password@host/name"
+
+
+class ShortTransactions(CreateEnginePlugin):
+    """Corrects the pool that oslo.db chose."""
+
+    def __init__(self, _url: URL, kwargs: dict[str, Any]) -> None:
+        kwargs["pool_pre_ping"] = False
+        if kwargs.get("poolclass") is pool.NullPool:
+            # oslo.db opens SQLite files anew for every transaction: 1.6 ms each.
+            kwargs.update(poolclass=pool.QueuePool, pool_size=SQLITE_POOL_SIZE, max_overflow=-1)
+        if kwargs.get("poolclass") is not pool.StaticPool:
+            kwargs["pool_use_lifo"] = True
+
+    def update_url(self, url: URL) -> URL:
+        return url
+
+
+plugins.register("lbaas_scheduler_short_transactions", __name__, "ShortTransactions")
+
+
+def create(conf: cfg.ConfigOpts) -> Engine:
+    """Build the engine of ``[database]``; connects to nothing yet.
+
+    :raises ConfigurationError: the URL is absent, malformed, or names a database or driver that is not there.
+    """
+    options.register_opts(conf)
+    values = dict(conf.database.items())
+    url = parse(values["connection"])
+    query = {"plugin": "lbaas_scheduler_short_transactions"}
+    if url.get_backend_name() == "mysql" and "charset" not in url.query:
+        # oslo.db would take MySQL's three-byte utf8, which refuses what tenants may type.
+        query["charset"] = "utf8mb4"
+    manager = enginefacade.transaction_context()
+    manager.configure(
+        **values
+        | {
+            "connection": url.update_query_dict(query, append=True).render_as_string(hide_password=False),
+            "sqlite_fk": True,
+            "thread_checkin": False,
+            # No connection at start: Database waits for a server that is away, and says so.
+            "max_retries": 0,
+        }
+    )
+    try:
+        engine: Engine = manager.writer.get_engine()
+    except ImportError as error:
+        extra = EXTRAS.get(url.get_backend_name(), "")
+        raise ConfigurationError(
+            reason=f"[database] connection: driver '{url.drivername}' is not installed ({error}); "
+            f"install it with: pip install 'lbaas-scheduler[{extra}]'"
+        ) from error
+    _tune(engine, synchronous=values["sqlite_synchronous"])
+    return engine
+
+
+def parse(text: str | None) -> URL:
+    """Check a database URL and complete it with our driver.
+
+    :raises ConfigurationError: without the URL itself, which may hold a password.
+    """
+    if not text:
+        raise ConfigurationError(reason=f"[database] connection is not set; give {EXAMPLES}")
+    try:
+        url = make_url(text)
+        backend = url.get_backend_name()
+    except (ArgumentError, ValueError) as error:
+        raise ConfigurationError(reason=f"[database] connection is not a database URL; give {EXAMPLES}") from error
+    if backend not in DRIVERS:
+        raise ConfigurationError(reason=f"[database] connection: '{url.drivername}' is not supported; give {EXAMPLES}")
+    if "+" not in url.drivername:
+        url = url.set(drivername=DRIVERS[backend])
+    elif backend == "mariadb":
+        url = url.set(drivername=url.drivername.replace("mariadb+", "mysql+", 1))
+    try:
+        url.get_dialect()
+    except NoSuchModuleError as error:
+        raise ConfigurationError(reason=f"[database] connection: unknown driver '{url.drivername}'; give {EXAMPLES}") from error
+    except ImportError:
+        # Reported, with what to install, when the engine is created.
+        pass
+    return url
+
+
+def _tune(engine: Engine, synchronous: bool) -> None:
+    if engine.dialect.name == "sqlite":
+        _tune_sqlite(engine, synchronous)
+        return
+
+    @event.listens_for(engine, "connect")
+    def read_committed(dbapi_connection: Any, _record: Any) -> None:
+        # Once per connection and not per transaction: an execution option would be set and reset each time.
+        engine.dialect.set_isolation_level(dbapi_connection, "READ COMMITTED")
+
+
+def _tune_sqlite(engine: Engine, synchronous: bool) -> None:
+    @event.listens_for(engine, "connect")
+    def pragmas(dbapi_connection: Any, _record: Any) -> None:
+        # The time-out first: switching to WAL takes a lock.
+        dbapi_connection.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_MILLISECONDS}")
+        dbapi_connection.execute("PRAGMA journal_mode = WAL")
+        if synchronous:
+            dbapi_connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin", insert=True)
+    def begin(connection: Connection) -> None:
+        # Before oslo.db's own listener, which sends a plain BEGIN unless this mark is set. A plain BEGIN that reads and then
+        # writes fails at once with "database is locked" beside another writer, whatever the time-out.
+        kind = connection.get_execution_options().get(BEGIN)
+        if kind is not None and "in_transaction" not in connection.info:
+            connection.exec_driver_sql(f"BEGIN {kind}")
+            connection.info["in_transaction"] = True
+
+
+def is_memory(engine: Engine) -> bool:
+    """Whether all threads share the one connection of an in-memory SQLite database."""
+    return isinstance(engine.pool, pool.StaticPool)
+
+
+def writer(engine: Engine) -> Engine:
+    """The same engine and pool; its transactions take SQLite's write lock at once."""
+    return engine.execution_options(**{BEGIN: "IMMEDIATE"}) if engine.dialect.name == "sqlite" else engine

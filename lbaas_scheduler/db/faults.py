@@ -1,0 +1,81 @@
+"""Which database errors go away when the whole transaction is repeated.
+
+oslo.db translates most errors of the drivers. What it leaves as a plain ``OperationalError`` is recognised here by the
+driver's own codes, never by a text that a server may translate.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from oslo_db import exception
+from sqlalchemy import exc
+
+TRANSIENT = (exception.DBDeadlock, exception.DBConnectionError, exception.DBConsistencyError)
+
+MYSQL_CODES = frozenset(
+    {
+        1020,  # record has changed since last read (innodb_snapshot_isolation)
+        1040,  # too many connections
+        1047,  # WSREP has not yet prepared the node for use
+        1053,  # server shutdown in progress
+        1205,  # lock wait timeout exceeded
+        1213,  # deadlock, and a certification failure of Galera at COMMIT
+        1317,  # query execution was interrupted (Galera's brute-force abort)
+        1927,  # connection was killed
+        2002,
+        2003,
+        2006,
+        2013,
+        2055,
+        4031,  # disconnected by the server because of inactivity
+    }
+)
+POSTGRESQL_STATES = frozenset(
+    {
+        "40001",  # serialization_failure
+        "40P01",  # deadlock_detected
+        "55P03",  # lock_not_available
+        "53300",  # too_many_connections
+        "57P01",  # admin_shutdown
+        "57P02",  # crash_shutdown
+        "57P03",  # cannot_connect_now: starting up or shutting down
+    }
+)
+# A connection that PostgreSQL refuses has no SQLSTATE in psycopg; these refusals do not pass.
+FINAL_REFUSALS = ("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry", "permission denied")
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether repeating the whole transaction can cure ``error``."""
+    if isinstance(error, TRANSIENT):
+        return not _is_final_refusal(error)
+    if isinstance(error, exc.DBAPIError):
+        return error.connection_invalidated or _is_transient_in_driver(error.orig)
+    if isinstance(error, exception.DBError):
+        inner = error.inner_exception
+        return isinstance(inner, exc.DBAPIError) and is_transient(inner)
+    return False
+
+
+def _is_transient_in_driver(orig: Any) -> bool:
+    if isinstance(orig, sqlite3.OperationalError):
+        # The low byte is the primary code; the rest tells variants such as SQLITE_BUSY_SNAPSHOT apart.
+        primary = getattr(orig, "sqlite_errorcode", 0) & 0xFF
+        return primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    if hasattr(orig, "sqlstate"):
+        return _is_transient_in_psycopg(orig)
+    code = orig.args[0] if getattr(orig, "args", None) else None
+    return code in MYSQL_CODES
+
+
+def _is_transient_in_psycopg(orig: Any) -> bool:
+    if orig.sqlstate is not None:
+        return orig.sqlstate in POSTGRESQL_STATES or orig.sqlstate.startswith("08")
+    return type(orig).__name__ in ("OperationalError", "ConnectionTimeout") and not _is_final_refusal(orig)
+
+
+def _is_final_refusal(error: BaseException) -> bool:
+    text = str(error)
+    return any(refusal in text for refusal in FINAL_REFUSALS)

@@ -20,6 +20,7 @@ class Daemon:
     :param environment: the whole environment of the process.
     :param user: name of the user (and group) to run as; empty for the present one.
     :param stop_signal: what ends the process in an orderly way.
+    :param end_signal: what ends it when the run is over and its data do not matter any more.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Daemon:
         environment: Mapping[str, str] | None = None,
         user: str = "",
         stop_signal: signal.Signals = signal.SIGTERM,
+        end_signal: signal.Signals = signal.SIGKILL,
     ) -> None:
         self.name = name
         self.log = log
@@ -40,7 +42,7 @@ class Daemon:
         self._command = list(command)
         self._environment = environment
         self._user = user
-        self._stop_signal = stop_signal
+        self._signals = [str(int(stop_signal)), str(int(end_signal))]
         self._keeper: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -49,7 +51,7 @@ class Daemon:
             raise RuntimeError(f"{self.name} runs already")
         handle, lock = tempfile.mkstemp(prefix=f"{self.name}-", dir=self._run.keepers)
         os.close(handle)
-        words = [str(self._run.owner_lock), lock, str(self.log), str(int(self._stop_signal)), self._user, "--"]
+        words = [str(self._run.owner_lock), lock, str(self.log), *self._signals, self._user, "--"]
         self._keeper = subprocess.Popen(
             [sys.executable, "-I", keeper.__file__, *words, *self._command],
             env=self._environment,

@@ -1,10 +1,11 @@
 """Runs one command and ends it, at the latest, when the test run that wanted it is over.
 
-Usage: ``python keeper.py OWNER_LOCK OWN_LOCK LOG STOP_SIGNAL USER -- COMMAND...``
+Usage: ``python keeper.py OWNER_LOCK OWN_LOCK LOG STOP_SIGNAL END_SIGNAL USER -- COMMAND...``
 
 The run holds a lock on the file OWNER_LOCK. The kernel drops it when the run's process ends, even by ``kill -9``; the keeper
-waits for that lock and then ends its command, so that nothing outlives the run and no process id has to be trusted. While
-it lives it holds OWN_LOCK, by which the run sees when it is through. SIGTERM ends the command as well.
+waits for that lock and then ends its command by END_SIGNAL, so that nothing outlives the run and no process id has to be
+trusted. While it lives it holds OWN_LOCK, by which the run sees when it is through. SIGTERM to the keeper makes it end the
+command in the orderly way, by STOP_SIGNAL.
 
 The keeper prints the command's process id; the command leads a process group of that number, and of USER if not empty.
 """
@@ -25,20 +26,18 @@ GRACE = 20.0
 
 
 def main(argv: list[str]) -> int:
-    owner_lock, own_lock, log, stop_signal, user, _dashes, *command = argv
+    owner_lock, own_lock, log, stop_signal, end_signal, user, _dashes, *command = argv
     own = _open(own_lock)
     fcntl.flock(own, fcntl.LOCK_EX)
-    over = threading.Event()
+    over, run_is_over = threading.Event(), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_args: over.set())
     child = _start(command, log, user)
     print(child.pid, flush=True)
-    threading.Thread(target=_when_owner_ends, args=(owner_lock, over.set), daemon=True).start()
-    threading.Thread(target=_when_child_ends, args=(child, over.set), daemon=True).start()
-    # With a timeout: a wait without one would hold signals back until the thread gets the lock.
-    while not over.wait(1.0):
-        pass
-    return _end(child, int(stop_signal))
+    threading.Thread(target=_when_owner_ends, args=(owner_lock, run_is_over, over), daemon=True).start()
+    threading.Thread(target=_when_child_ends, args=(child, over), daemon=True).start()
+    over.wait()
+    return _end(child, int(end_signal if run_is_over.is_set() else stop_signal))
 
 
 def _start(command: list[str], log: str, user: str) -> subprocess.Popen[bytes]:
@@ -54,14 +53,15 @@ def _start(command: list[str], log: str, user: str) -> subprocess.Popen[bytes]:
         )
 
 
-def _when_owner_ends(owner_lock: str, then: Any) -> None:
+def _when_owner_ends(owner_lock: str, *events: threading.Event) -> None:
     fcntl.flock(_open(owner_lock), fcntl.LOCK_SH)
-    then()
+    for event in events:
+        event.set()
 
 
-def _when_child_ends(child: subprocess.Popen[bytes], then: Any) -> None:
+def _when_child_ends(child: subprocess.Popen[bytes], event: threading.Event) -> None:
     child.wait()
-    then()
+    event.set()
 
 
 def _end(child: subprocess.Popen[bytes], stop_signal: int) -> int:

@@ -50,6 +50,7 @@ class PostgreSQL:
             log=folder / "postgresql.log",
             user=self._user,
             stop_signal=signal.SIGINT,  # "fast shutdown": does not wait for clients to leave
+            end_signal=signal.SIGQUIT,  # "immediate shutdown": SIGKILL would leave a segment of shared memory behind
         )
 
     @staticmethod

@@ -43,6 +43,8 @@ class Run:
         self.owner_lock = folder / "owner.lock"
         self.keepers = folder / "keepers"
         self._held: int | None = None
+        self._started: list[Service] = []
+        """Kept, as nobody else keeps them: their keepers are our children and outlive every fixture."""
 
     @classmethod
     def begin(cls) -> Self:
@@ -86,6 +88,7 @@ class Run:
                     raise RuntimeError(found["error"])
                 return kind(self, Path(found["folder"]), tuple(found["ports"]))
             service = self.private(kind, kind.name)
+            self._started.append(service)
             try:
                 service.start()
             except Exception as error:

@@ -97,7 +97,7 @@ def test_a_daemon_dies_with_the_run_that_started_it(tmp_path):
     code = (
         "import sys, time; from pathlib import Path; from tests.rig.run import Run; from tests.rig.daemon import Daemon\n"
         "run = Run.begin()\n"
-        "daemon = Daemon(run, 'd', ['sh', '-c', 'trap \"\" TERM; sleep 600 & sleep 600'], log=Path(sys.argv[1]), stop_signal=9)\n"
+        "daemon = Daemon(run, 'd', ['sh', '-c', 'trap \"\" TERM; sleep 600 & sleep 600'], log=Path(sys.argv[1]))\n"
         "daemon.start(); print(run.folder, daemon.pid, flush=True); time.sleep(600)\n"
     )
     victim = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "log")], stdout=subprocess.PIPE, text=True)
@@ -119,7 +119,7 @@ def test_the_run_ends_its_daemons_and_removes_its_folder(tmp_path):
     run.end()
     assert not _is_alive(daemon.pid)
     assert not run.folder.exists()
-    assert daemon.wait(5) == 128 + signal.SIGTERM
+    assert daemon.wait(5) == 128 + signal.SIGKILL
 
 
 def test_a_stopped_daemon_tells_how_it_ended_and_can_start_again(spawn):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 MAX_REJECTIONS = 20
 """A trail names at most this many devices; beyond, it counts."""
@@ -31,6 +32,12 @@ class Trail:
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Code → how many devices it dropped, the first one that applied."""
     rejections: tuple[Rejection, ...] = ()
+
+    def extended(self, rejections: Sequence[Rejection]) -> Trail:
+        """The same with further rejections, within the bound."""
+        counts = Counter(self.dropped)
+        counts.update(rejection.code for rejection in rejections)
+        return replace(self, dropped=dict(counts), rejections=(*self.rejections, *rejections)[:MAX_REJECTIONS])
 
     def summary(self) -> str:
         """One sentence: what dropped how many."""

@@ -7,7 +7,7 @@ left with an index look-up by class id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
@@ -43,7 +43,7 @@ def resolve(classes: Iterable[DeviceClass], request: ScheduleRequest) -> Resolut
     for cls in classes:
         if cls.service != request.service:
             continue
-        objection = _objection(cls, request)
+        objection = next(_objections(cls, request), None)
         if objection is not None:
             dropped[cls.id] = objection
         elif cls.tenant_id == request.tenant_id:
@@ -54,22 +54,21 @@ def resolve(classes: Iterable[DeviceClass], request: ScheduleRequest) -> Resolut
     return Resolution(tuple(frozenset(tier) for tier in tiers if tier), dropped)
 
 
-def _objection(cls: DeviceClass, request: ScheduleRequest) -> tuple[str, str] | None:
+def _objections(cls: DeviceClass, request: ScheduleRequest) -> Iterator[tuple[str, str]]:
     if request.device_types and cls.device_type not in request.device_types:
-        return "device_type", f"is of type {cls.device_type}; wanted: {', '.join(sorted(request.device_types))}"
+        yield "device_type", f"is of type {cls.device_type}; wanted: {', '.join(sorted(request.device_types))}"
     if not _tenancy_allows(cls, request):
-        return "tenancy", f"is not open to the tenant under policy {request.tenancy}"
+        yield "tenancy", f"is not open to the tenant under policy {request.tenancy}"
     if request.zone is not None and cls.zone != request.zone:
-        return "zone", f"is in zone '{cls.zone}'; wanted: '{request.zone}'"
+        yield "zone", f"is in zone '{cls.zone}'; wanted: '{request.zone}'"
     if request.form is not None and cls.form != request.form:
-        return "form", f"is {cls.form}; wanted: {request.form}"
+        yield "form", f"is {cls.form}; wanted: {request.form}"
     missing = request.required - cls.traits
     if missing:
-        return f"trait.{min(missing)}", f"cannot do {', '.join(sorted(missing))}"
+        yield f"trait.{min(missing)}", f"cannot do {', '.join(sorted(missing))}"
     unwanted = request.forbidden & cls.traits
     if unwanted:
-        return f"trait.{min(unwanted)}", f"has the forbidden {', '.join(sorted(unwanted))}"
-    return None
+        yield f"trait.{min(unwanted)}", f"has the forbidden {', '.join(sorted(unwanted))}"
 
 
 def _tenancy_allows(cls: DeviceClass, request: ScheduleRequest) -> bool:

@@ -1,0 +1,68 @@
+"""Which networks are wired to which interface of a device, and for how many resources.
+
+A network that is wired already costs nothing more. A new one takes one of the VLANs of an interface; the caller holds the device's
+hot row, so that counting them and adding one cannot be overtaken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from lbaas_scheduler.db.models import device_networks
+from lbaas_scheduler.domain.devices import Device
+
+C = device_networks.c
+
+
+def attach(conn: Connection, device: Device, network_ids: Collection[str]) -> bool:
+    """Wire the networks for one more resource, all or nothing.
+
+    A device without registered interfaces has no limit.
+
+    :returns: False = no interface has a VLAN left; nothing was changed.
+    """
+    attached: list[str] = []
+    for network_id in sorted(network_ids):
+        if not (_share(conn, device.id, network_id) or _wire(conn, device, network_id)):
+            detach(conn, device.id, attached)
+            return False
+        attached.append(network_id)
+    return True
+
+
+def detach(conn: Connection, device_id: str, network_ids: Collection[str]) -> None:
+    """Unwire the networks for one resource; the last one frees the VLAN."""
+    if not network_ids:
+        return
+    of_these = sa.and_(C.device_id == device_id, C.network_id.in_(sorted(network_ids)))
+    conn.execute(sa.update(device_networks).where(of_these).values(vips=C.vips - 1))
+    conn.execute(sa.delete(device_networks).where(of_these, C.vips <= 0))
+
+
+def _share(conn: Connection, device_id: str, network_id: str) -> bool:
+    wired = sa.update(device_networks).where(C.device_id == device_id, C.network_id == network_id)
+    return bool(conn.execute(wired.values(vips=C.vips + 1)).rowcount)
+
+
+def _wire(conn: Connection, device: Device, network_id: str) -> bool:
+    interface = _free_interface(conn, device)
+    if interface is None:
+        return False
+    values = {"network_id": network_id, "device_id": device.id, "interface": interface, "vips": 1}
+    conn.execute(sa.insert(device_networks).values(**values))
+    return True
+
+
+def _free_interface(conn: Connection, device: Device) -> str | None:
+    """The first interface with a VLAN left; "" for a device without registered interfaces."""
+    if not device.interfaces:
+        return ""
+    count = sa.select(C.interface, sa.func.count()).where(C.device_id == device.id).group_by(C.interface)
+    wired = {name: number for name, number in conn.execute(count)}
+    for interface in device.interfaces:
+        if interface.max_vlans < 0 or wired.get(interface.name, 0) < interface.max_vlans:
+            return interface.name
+    return None

@@ -1,0 +1,206 @@
+"""Placements: which device holds which resource, and the guarded claim that puts it there.
+
+A claim is an UPDATE that carries its own condition, so that sums of concurrent claims commute and nobody over-commits; zero
+rows mean that the device filled up or closed in between. It takes the device's hot row first, and with it the right to count what
+else belongs to the device (vendors' own classes, networks per interface) without being overtaken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from lbaas_scheduler.db import candidate_sql, device_load, device_networks
+from lbaas_scheduler.db.models import STANDARD_CLASSES, device_capacities, placements
+from lbaas_scheduler.db.models import device_load as load_table
+from lbaas_scheduler.domain.capacity import UNLIMITED, Amounts
+from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.devices import Candidate
+from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.trail import Decision
+
+CURRENT = "current"
+"""The role of the placement that serves; a move adds one of role "target" beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """``trail`` is the decision's account as it was stored: a dict in the shape of :class:`~lbaas_scheduler.domain.trail.Trail`."""
+
+    resource_id: str
+    role: str
+    service: str
+    device_id: str
+    tenant_id: str
+    service_type_id: str
+    amounts: Amounts
+    networks: tuple[str, ...]
+    score: float
+    trail: Mapping[str, Any]
+
+
+def claim(conn: Connection, request: ScheduleRequest, candidate: Candidate) -> str | None:
+    """Take what ``request`` demands on the candidate's device, all or nothing.
+
+    :returns: None = claimed; else the code of what stood in the way, and nothing was changed.
+    """
+    device_id = candidate.device.id
+    if not _take(conn, device_id, request.demand):
+        return "claim.lost"
+    own = _own_classes(request.demand)
+    taken: dict[str, int] = {}
+    for name, amount in own:
+        if not _take_own(conn, device_id, name, amount):
+            give_back(conn, device_id, {**_standard(request.demand), **taken}, ())
+            return f"capacity.{name}"
+        taken[name] = amount
+    if request.networks and not device_networks.attach(conn, candidate.device, request.networks):
+        give_back(conn, device_id, request.demand, ())
+        return "network.vlans"
+    return None
+
+
+def insert(conn: Connection, request: ScheduleRequest, decision: Decision, role: str = CURRENT) -> None:
+    """Write down a claim that was made. A second one for the same resource and role violates the primary key."""
+    conn.execute(
+        sa.insert(placements).values(
+            resource_id=request.resource_id,
+            role=role,
+            service=request.service,
+            device_id=decision.device_id,
+            tenant_id=request.tenant_id,
+            service_type_id=request.service_type_id,
+            amounts=dict(request.demand),
+            networks=list(request.networks),
+            score=decision.score,
+            trail=asdict(decision.trail),
+            created_at=utcnow(),
+        )
+    )
+
+
+def release(conn: Connection, resource_id: str, role: str = CURRENT) -> bool:
+    """Give back what a resource holds and forget its placement. May be called again, or without a claim.
+
+    :returns: whether there was one.
+    """
+    placement = get(conn, resource_id, role)
+    if placement is None:
+        return False
+    gone = conn.execute(sa.delete(placements).where(_key(resource_id, role)))
+    if gone.rowcount == 0:  # somebody else released it since it was read
+        return False
+    give_back(conn, placement.device_id, placement.amounts, placement.networks)
+    return True
+
+
+def give_back(conn: Connection, device_id: str, amounts: Amounts, networks: Collection[str]) -> None:
+    """Undo a claim on a device."""
+    _add(conn, device_id, {name: -amount for name, amount in _standard(amounts).items()})
+    for name, amount in _own_classes(amounts):
+        conn.execute(_own(device_id, name).values(used=device_capacities.c.used - amount))
+    if networks:
+        device_networks.detach(conn, device_id, networks)
+
+
+def get(conn: Connection, resource_id: str, role: str = CURRENT) -> Placement | None:
+    row = conn.execute(sa.select(placements).where(_key(resource_id, role))).one_or_none()
+    return None if row is None else _placement(row)
+
+
+def current(conn: Connection, resource_ids: Iterable[str]) -> dict[str, Placement]:
+    """Resource id → where it is."""
+    wanted = placements.c.resource_id.in_(list(resource_ids))
+    rows = conn.execute(sa.select(placements).where(wanted, placements.c.role == CURRENT))
+    return {row.resource_id: _placement(row) for row in rows}
+
+
+def count_on_device(conn: Connection, device_id: str) -> int:
+    """How many resources hold something of a device."""
+    count = sa.select(sa.func.count()).select_from(placements).where(placements.c.device_id == device_id)
+    return conn.scalar(count) or 0
+
+
+def adjust(conn: Connection, resource_id: str, amounts: Amounts) -> str | None:
+    """Change what a placed resource holds on its device, all or nothing.
+
+    :returns: None = done; else the code of the resource class that has no room, and nothing was changed.
+    """
+    placement = get(conn, resource_id)
+    if placement is None:
+        return None
+    more = {name: amounts.get(name, 0) - placement.amounts.get(name, 0) for name in {*amounts, *placement.amounts}}
+    grown = {name: amount for name, amount in sorted(more.items()) if amount > 0}
+    for name, amount in grown.items():
+        taken = (
+            _add(conn, placement.device_id, {name: amount}, guarded=True)
+            if name in STANDARD_CLASSES
+            else (_take_own(conn, placement.device_id, name, amount))
+        )
+        if not taken:
+            done = {each: value for each, value in grown.items() if each < name}
+            give_back(conn, placement.device_id, done, ())
+            return f"capacity.{name}"
+    give_back(conn, placement.device_id, {name: -amount for name, amount in more.items() if amount < 0}, ())
+    conn.execute(sa.update(placements).where(_key(resource_id, CURRENT)).values(amounts=dict(amounts)))
+    return None
+
+
+def _take(conn: Connection, device_id: str, demand: Amounts) -> bool:
+    """Take the standard classes; only of a device that is open for new resources."""
+    return _add(conn, device_id, _standard(demand), guarded=True, only_open=True)
+
+
+def _add(conn: Connection, device_id: str, amounts: Amounts, *, guarded: bool = False, only_open: bool = False) -> bool:
+    """Change the counters of standard classes, with what is derived from them; whether the row was there and had room."""
+    after = {name: device_load.used(name) + amount for name, amount in amounts.items()}
+    conditions = [load_table.c.device_id == device_id]
+    if only_open:
+        conditions.append(load_table.c.open == 1)
+    if guarded:
+        conditions += [candidate_sql.room_for(name, amount) for name, amount in amounts.items()]
+    values = [*device_load.derived_values(used_after=after), *((device_load.used(name), value) for name, value in after.items())]
+    return bool(conn.execute(sa.update(load_table).where(*conditions).ordered_values(*values)).rowcount)
+
+
+def _take_own(conn: Connection, device_id: str, name: str, amount: int) -> bool:
+    c = device_capacities.c
+    room = sa.or_(c.limit == UNLIMITED, c.used + amount <= c.limit)
+    return bool(conn.execute(_own(device_id, name).where(room).values(used=c.used + amount)).rowcount)
+
+
+def _own(device_id: str, name: str) -> sa.Update:
+    c = device_capacities.c
+    return sa.update(device_capacities).where(c.device_id == device_id, c.resource_class == name)
+
+
+def _standard(amounts: Amounts) -> dict[str, int]:
+    return {name: amounts[name] for name in STANDARD_CLASSES if name in amounts}
+
+
+def _own_classes(amounts: Amounts) -> list[tuple[str, int]]:
+    """Vendors' own classes, ascending: every transaction takes them in the same order."""
+    return sorted((name, amount) for name, amount in amounts.items() if name not in STANDARD_CLASSES)
+
+
+def _key(resource_id: str, role: str) -> sa.ColumnElement[bool]:
+    return sa.and_(placements.c.resource_id == resource_id, placements.c.role == role)
+
+
+def _placement(row: sa.Row[Any]) -> Placement:
+    return Placement(
+        resource_id=row.resource_id,
+        role=row.role,
+        service=row.service,
+        device_id=row.device_id,
+        tenant_id=row.tenant_id,
+        service_type_id=row.service_type_id,
+        amounts=row.amounts,
+        networks=tuple(row.networks),
+        score=row.score,
+        trail=row.trail,
+    )

@@ -1,0 +1,110 @@
+"""Places resources of any service: decides outside of a transaction, claims inside of one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+
+from sqlalchemy.engine import Connection
+
+from lbaas_scheduler.db import placements
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.trail import Decision, Rejection, Trail
+from lbaas_scheduler.errors import InvalidRequest, NoValidDevice
+from lbaas_scheduler.scheduler.framework import CandidateReader, Scheduler
+from lbaas_scheduler.scheduler.gate import Judged
+from lbaas_scheduler.scheduler.recorder import Recorder
+
+LOG = logging.getLogger(__name__)
+
+Within = Callable[[Connection, Decision], None]
+"""Writes what belongs to a placement in its transaction. May be called again for the same decision, after a deadlock."""
+
+FIRST_EPOCH = 1
+
+
+class Placer:
+    """The scheduler that other code calls: picks a device and claims it.
+
+    Any number of servers may place at once on one database. The decision is made on what was read; the claim is guarded
+    by the database, so a device that was filled or closed in between is passed over, never over-committed.
+
+    :param schedulers: service → its scheduler.
+    """
+
+    def __init__(self, database: Database, reader: CandidateReader, schedulers: Mapping[str, Scheduler]) -> None:
+        self._database = database
+        self._reader = reader
+        self._schedulers = schedulers
+
+    def get_device_for_resource(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
+        """Pick a device for a resource and claim what it demands, in one short transaction.
+
+        :param within: called in that transaction, after the claim; what it raises undoes everything and comes out.
+        :raises NoValidDevice: ``kwargs["trail"]`` says why.
+        :raises InvalidRequest: the service is unknown.
+        """
+        scheduler = self._scheduler(request.service)
+        recorder = scheduler.recorder(request)
+        resolution = self._reader.resolve(request)
+        for page in scheduler.pages(request, resolution, self._reader, recorder):
+            decision = self._claim(request, page, recorder, within)
+            if decision is not None:
+                return decision
+        recorder.diagnose(*self._reader.diagnose(request, resolution))
+        trail = recorder.trail()
+        LOG.warning("No device for %s of tenant %s: %s", request.resource_id, request.tenant_id, trail.summary())
+        raise NoValidDevice(resource_id=request.resource_id, summary=trail.summary(), trail=asdict(trail))
+
+    def _claim(self, request: ScheduleRequest, page: list[Judged], recorder: Recorder, within: Within | None) -> Decision | None:
+        """Claim the first device of the page that still has room; the ones that had not are recorded."""
+        decision, lost = self._database.write(lambda conn: _claim_first(conn, request, page, recorder.trail(), within))
+        for rejection in lost:
+            recorder.add(rejection)
+        return decision
+
+    def _scheduler(self, service: str) -> Scheduler:
+        try:
+            return self._schedulers[service]
+        except KeyError:
+            known = ", ".join(sorted(self._schedulers))
+            raise InvalidRequest(reason=f"no scheduler is loaded for service '{service}'; loaded: {known}") from None
+
+
+def _claim_first(
+    conn: Connection, request: ScheduleRequest, page: list[Judged], trail: Trail, within: Within | None
+) -> tuple[Decision | None, list[Rejection]]:
+    lost: list[Rejection] = []
+    for judged in page:
+        obstacle = placements.claim(conn, request, judged.candidate)
+        if obstacle is None:
+            decision = _decision(request, judged, trail.extended(lost))
+            placements.insert(conn, request, decision)
+            if within is not None:
+                within(conn, decision)
+            return decision, lost
+        device = judged.candidate.device
+        lost.append(Rejection(device.id, device.name, obstacle, _OBSTACLES.get(obstacle, "has no room left")))
+    return None, lost
+
+
+_OBSTACLES = {
+    "claim.lost": "was filled or closed by somebody else in between",
+    "network.vlans": "has no VLAN left on any interface for a further network",
+}
+
+
+def _decision(request: ScheduleRequest, judged: Judged, trail: Trail) -> Decision:
+    device = judged.candidate.device
+    return Decision(
+        resource_id=request.resource_id,
+        device_id=device.id,
+        device_name=device.name,
+        device_type=device.device_type,
+        agent_host=judged.candidate.agent_host,
+        score=judged.weight,
+        epoch=FIRST_EPOCH,
+        trail=trail,
+    )

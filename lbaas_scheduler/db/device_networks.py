@@ -1,7 +1,7 @@
 """Which networks are wired to which interface of a device, and for how many resources.
 
-A network that is wired already costs nothing more. A new one takes one of the VLANs of an interface; the caller holds the device's
-hot row, so that counting them and adding one cannot be overtaken.
+A network that is wired already costs nothing more. A new one takes one of the VLANs of an interface; the caller holds the
+device's hot row, so that counting them and adding one cannot be overtaken.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _free_interface(conn: Connection, device: Device) -> str | None:
     if not device.interfaces:
         return ""
     count = sa.select(C.interface, sa.func.count()).where(C.device_id == device.id).group_by(C.interface)
-    wired = {name: number for name, number in conn.execute(count)}
+    wired = dict(conn.execute(count).tuples().all())
     for interface in device.interfaces:
         if interface.max_vlans < 0 or wired.get(interface.name, 0) < interface.max_vlans:
             return interface.name

@@ -29,7 +29,7 @@ CURRENT = "current"
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """``trail`` is the decision's account as it was stored: a dict in the shape of :class:`~lbaas_scheduler.domain.trail.Trail`."""
+    """``trail`` is the decision's account as stored: a dict in the shape of :class:`~lbaas_scheduler.domain.trail.Trail`."""
 
     resource_id: str
     role: str
@@ -100,7 +100,9 @@ def release(conn: Connection, resource_id: str, role: str = CURRENT) -> bool:
 
 def give_back(conn: Connection, device_id: str, amounts: Amounts, networks: Collection[str]) -> None:
     """Undo a claim on a device."""
-    _add(conn, device_id, {name: -amount for name, amount in _standard(amounts).items()})
+    standard = _standard(amounts)
+    if standard:
+        _add(conn, device_id, {name: -amount for name, amount in standard.items()})
     for name, amount in _own_classes(amounts):
         conn.execute(_own(device_id, name).values(used=device_capacities.c.used - amount))
     if networks:
@@ -126,28 +128,31 @@ def count_on_device(conn: Connection, device_id: str) -> int:
 
 
 def adjust(conn: Connection, resource_id: str, amounts: Amounts) -> str | None:
-    """Change what a placed resource holds on its device, all or nothing.
+    """Change what a placed resource holds on its device, all or nothing. The caller has locked the resource's deployment row.
 
     :returns: None = done; else the code of the resource class that has no room, and nothing was changed.
     """
     placement = get(conn, resource_id)
     if placement is None:
         return None
-    more = {name: amounts.get(name, 0) - placement.amounts.get(name, 0) for name in {*amounts, *placement.amounts}}
-    grown = {name: amount for name, amount in sorted(more.items()) if amount > 0}
-    for name, amount in grown.items():
-        taken = (
-            _add(conn, placement.device_id, {name: amount}, guarded=True)
-            if name in STANDARD_CLASSES
-            else (_take_own(conn, placement.device_id, name, amount))
-        )
-        if not taken:
-            done = {each: value for each, value in grown.items() if each < name}
-            give_back(conn, placement.device_id, done, ())
+    changes = {name: amounts.get(name, 0) - placement.amounts.get(name, 0) for name in {*amounts, *placement.amounts}}
+    grown: dict[str, int] = {}
+    for name, amount in sorted(changes.items()):
+        if amount <= 0:
+            continue
+        if not _grow(conn, placement.device_id, name, amount):
+            give_back(conn, placement.device_id, grown, ())
             return f"capacity.{name}"
-    give_back(conn, placement.device_id, {name: -amount for name, amount in more.items() if amount < 0}, ())
+        grown[name] = amount
+    give_back(conn, placement.device_id, {name: -amount for name, amount in changes.items() if amount < 0}, ())
     conn.execute(sa.update(placements).where(_key(resource_id, CURRENT)).values(amounts=dict(amounts)))
     return None
+
+
+def _grow(conn: Connection, device_id: str, name: str, amount: int) -> bool:
+    if name in STANDARD_CLASSES:
+        return _add(conn, device_id, {name: amount}, guarded=True)
+    return _take_own(conn, device_id, name, amount)
 
 
 def _take(conn: Connection, device_id: str, demand: Amounts) -> bool:

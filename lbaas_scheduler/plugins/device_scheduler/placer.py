@@ -39,7 +39,7 @@ class Placer:
         self._reader = reader
         self._schedulers = schedulers
 
-    def get_device_for_resource(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
+    def place(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
         """Pick a device for a resource and claim what it demands, in one short transaction.
 
         :param within: called in that transaction, after the claim; what it raises undoes everything and comes out.

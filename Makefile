@@ -53,7 +53,7 @@ docs: ## doc/build/html
 
 genconfig: ## etc/scheduler.conf from the options in the code
 	tools/venv $(VENV) $(TEST_EXTRAS)
-	$(BIN)/python tools/genconfig
+	$(BIN)/python tools/genconfig.py
 
 build: ## wheel and source archive in dist/
 	tools/venv $(VENV) $(TEST_EXTRAS)

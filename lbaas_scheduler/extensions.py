@@ -8,12 +8,21 @@ A name in the configuration is an entry point of the namespace, or a path to a c
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from oslo_config import cfg
 from stevedore import NamedExtensionManager
 
+from lbaas_scheduler.conf.service import register_service_opts
 from lbaas_scheduler.errors import ConfigurationError, LBaaSError
+from lbaas_scheduler.scheduler.algorithms.base import Algorithm
+from lbaas_scheduler.scheduler.services import Service
+from lbaas_scheduler.sdk.drivers import AgentDriver
+from lbaas_scheduler.sdk.handlers import DeviceHandler
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -23,6 +32,58 @@ ALGORITHMS = "lbaas_scheduler.algorithms"
 DEVICE_HANDLERS = "lbaas_scheduler.device_handlers"
 AGENT_DRIVERS = "lbaas_scheduler.agent_drivers"
 NETWORK_CONNECTORS = "lbaas_scheduler.network_connectors"
+
+
+def load_handlers(conf: cfg.ConfigOpts, service: str) -> Mapping[str, DeviceHandler]:
+    """Device type → handler, as ``device_handlers`` in the service's group of the configuration lists them."""
+    register_service_opts(conf, service)
+    return load_by_device_type(f"{DEVICE_HANDLERS}.{service}", conf[service].device_handlers, DeviceHandler, conf)
+
+
+def load_drivers(conf: cfg.ConfigOpts, names: Iterable[str]) -> Mapping[str, AgentDriver]:
+    """Device type → agent driver. ``names``: what ``[agent] drivers`` lists."""
+    return load_by_device_type(AGENT_DRIVERS, names, AgentDriver, conf)
+
+
+def load_algorithms(conf: cfg.ConfigOpts, service: str) -> tuple[Mapping[str, Algorithm], str]:
+    """Every installed algorithm of a service by name, since a request may name any; and the name of the configured one.
+
+    One that cannot be loaded is logged and left out, unless it is the configured one.
+
+    :raises ConfigurationError: ``scheduling_algorithm`` of the service's group cannot be loaded.
+    """
+    register_service_opts(conf, service)
+    namespace, default = f"{ALGORITHMS}.{service}", conf[service].scheduling_algorithm
+    algorithms = {default: _build(load_class(namespace, default, Algorithm), namespace, default)}
+    for name in sorted(set(_installed(namespace)) - {default}):
+        try:
+            algorithms[name] = _build(load_class(namespace, name, Algorithm), namespace, name)
+        except ConfigurationError as error:
+            LOG.error("Algorithm left out: %s", error.message)
+    return algorithms, default
+
+
+def load_services() -> Mapping[str, Service]:
+    """Every installed service by its name.
+
+    :raises ConfigurationError: one cannot be loaded, or names itself differently from its entry point.
+    """
+    services = {name: _build(cls, SERVICES, name) for name, cls in load_all(SERVICES, Service).items()}
+    for name, service in services.items():
+        own_name = getattr(service, "name", None)
+        if own_name != name:
+            raise ConfigurationError(reason=f"'{name}' in {SERVICES} calls itself '{own_name}'; name both alike")
+    return services
+
+
+def load_service_plugin(name: str, base: type[T]) -> type[T]:
+    """The class of a service plugin. Its builder knows what it is built with."""
+    return load_class(SERVICE_PLUGINS, name, base)
+
+
+def load_network_connector(conf: cfg.ConfigOpts, base: type[T]) -> type[T]:
+    """The class that ``[DEFAULT] network_connector`` names. Its builder knows what it is built with."""
+    return load_class(NETWORK_CONNECTORS, conf.network_connector, base)
 
 
 def load_class(namespace: str, name: str, base: type[T]) -> type[T]:
@@ -36,7 +97,7 @@ def load_class(namespace: str, name: str, base: type[T]) -> type[T]:
     return loaded
 
 
-def load_by_device_type(namespace: str, names: Iterable[str], base: type[T], conf: Any) -> Mapping[str, T]:
+def load_by_device_type(namespace: str, names: Iterable[str], base: type[T], conf: cfg.ConfigOpts) -> Mapping[str, T]:
     """Load and build what is keyed by device type: handlers, agent drivers.
 
     Each class gets its options registered on ``conf`` first and is then built with it.
@@ -64,9 +125,9 @@ def load_all(namespace: str, base: type[T]) -> Mapping[str, type[T]]:
     return {name: load_class(namespace, name, base) for name in sorted(_installed(namespace))}
 
 
-def _build(cls: type[T], namespace: str, name: str, conf: Any) -> T:
+def _build(cls: type[T], namespace: str, name: str, *arguments: Any) -> T:
     try:
-        return cls(conf)  # type: ignore[call-arg]
+        return cls(*arguments)
     except LBaaSError:
         raise
     except Exception as error:

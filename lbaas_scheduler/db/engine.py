@@ -7,6 +7,7 @@ oslo.db gives the options, the translation of errors and the guards against fork
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from oslo_config import cfg
@@ -36,7 +37,7 @@ EXAMPLES = "sqlite:////path/file.sqlite, postgresql+psycopg://user:password@host
 
 
 class ShortTransactions(CreateEnginePlugin):
-    """Corrects the pool that oslo.db chose."""
+    """Corrects the pool that oslo.db chose, and listens before oslo.db does."""
 
     def __init__(self, _url: URL, kwargs: dict[str, Any]) -> None:
         kwargs["pool_pre_ping"] = False
@@ -48,6 +49,13 @@ class ShortTransactions(CreateEnginePlugin):
 
     def update_url(self, url: URL) -> URL:
         return url
+
+    def engine_created(self, engine: Engine) -> None:
+        if engine.dialect.name == "sqlite":
+            event.listen(engine, "connect", _set_pragmas)
+            event.listen(engine, "begin", _begin)
+        else:
+            event.listen(engine, "connect", partial(_read_committed, engine))
 
 
 plugins.register("lbaas_scheduler_short_transactions", __name__, "ShortTransactions")
@@ -84,7 +92,6 @@ def create(conf: cfg.ConfigOpts) -> Engine:
             reason=f"[database] connection: driver '{url.drivername}' is not installed ({error}); "
             f"install it with: pip install 'lbaas-scheduler[{extra}]'"
         ) from error
-    _tune(engine, synchronous=values["sqlite_synchronous"])
     return engine
 
 
@@ -116,34 +123,26 @@ def parse(text: str | None) -> URL:
     return url
 
 
-def _tune(engine: Engine, synchronous: bool) -> None:
-    if engine.dialect.name == "sqlite":
-        _tune_sqlite(engine, synchronous)
-        return
-
-    @event.listens_for(engine, "connect")
-    def read_committed(dbapi_connection: Any, _record: Any) -> None:
-        # Once per connection and not per transaction: an execution option would be set and reset each time.
-        engine.dialect.set_isolation_level(dbapi_connection, "READ COMMITTED")
+def _read_committed(engine: Engine, dbapi_connection: Any, _record: Any) -> None:
+    # Once per connection and not per transaction: an execution option would be set and reset each time.
+    engine.dialect.set_isolation_level(dbapi_connection, "READ COMMITTED")
 
 
-def _tune_sqlite(engine: Engine, synchronous: bool) -> None:
-    @event.listens_for(engine, "connect")
-    def pragmas(dbapi_connection: Any, _record: Any) -> None:
-        # The time-out first: switching to WAL takes a lock.
-        dbapi_connection.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_MILLISECONDS}")
-        dbapi_connection.execute("PRAGMA journal_mode = WAL")
-        if synchronous:
-            dbapi_connection.execute("PRAGMA synchronous = FULL")
+def _set_pragmas(dbapi_connection: Any, _record: Any) -> None:
+    # The time-out first: switching to WAL takes a lock.
+    dbapi_connection.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_MILLISECONDS}")
+    dbapi_connection.execute("PRAGMA journal_mode = WAL")
+    # oslo.db turns it off afterwards where [database] sqlite_synchronous is false.
+    dbapi_connection.execute("PRAGMA synchronous = FULL")
 
-    @event.listens_for(engine, "begin", insert=True)
-    def begin(connection: Connection) -> None:
-        # Before oslo.db's own listener, which sends a plain BEGIN unless this mark is set. A plain BEGIN that reads and then
-        # writes fails at once with "database is locked" beside another writer, whatever the time-out.
-        kind = connection.get_execution_options().get(BEGIN)
-        if kind is not None and "in_transaction" not in connection.info:
-            connection.exec_driver_sql(f"BEGIN {kind}")
-            connection.info["in_transaction"] = True
+
+def _begin(connection: Connection) -> None:
+    # Runs before oslo.db's own listener, which sends a plain BEGIN unless this mark is set. A plain BEGIN that reads and then
+    # writes fails at once with "database is locked" beside another writer, whatever the time-out.
+    kind = connection.get_execution_options().get(BEGIN)
+    if kind is not None:
+        connection.exec_driver_sql(f"BEGIN {kind}")
+        connection.info["in_transaction"] = True
 
 
 def is_memory(engine: Engine) -> bool:

@@ -1,0 +1,1 @@
+"""Alembic's environment. Driven by :mod:`lbaas_scheduler.db.migration`; there is no alembic.ini."""

@@ -1,0 +1,92 @@
+"""The agent's side: drives the HAProxy processes of this host."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
+from lbaas_scheduler.domain.devices import Device
+from lbaas_scheduler.errors import ConfigurationError
+from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
+from lbaas_scheduler.vendors.haproxy import options, words
+from lbaas_scheduler.vendors.haproxy.extra import Extra
+from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
+from lbaas_scheduler.vendors.haproxy.node import Node
+from lbaas_scheduler.vendors.haproxy.options import Settings
+from lbaas_scheduler.vendors.haproxy.render import render_base
+
+
+class HaproxyDriver(AgentDriver):
+    """One HAProxy master-worker process per device, one configuration file per VIP (see :mod:`.files`).
+
+    A process outlives the agent. Should it die, ``read_stats`` raises and ``list_deployed`` lists its VIPs as not applied
+    (version 0, 0): the agent's resync then applies them again, and the first ``apply`` starts HAProxy with all files there are.
+    """
+
+    device_type = "haproxy"
+    abilities = frozenset({DriverAbility.LOCAL})
+
+    def __init__(self, conf: Any) -> None:
+        """:raises ConfigurationError: names the option; HAProxy is absent, say."""
+        self.settings = Settings.from_conf(conf)
+        try:
+            self.settings.state_path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(f"[haproxy] state_path: {error.strerror}: {self.settings.state_path}.") from error
+        self._nodes: dict[str, tuple[threading.Lock, Node]] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def register_opts(cls, conf: object) -> None:
+        options.register_opts(conf)
+
+    def apply(self, device: Device, deployments: Sequence[Deployment]) -> Sequence[Result]:
+        base = render_base(self.settings, Extra.parse(device.extra))
+        with self._node(device.id) as node:
+            return node.apply(base, deployments)
+
+    def remove(self, device: Device, vip_ids: Collection[str]) -> Sequence[Result]:
+        with self._node(device.id) as node:
+            return node.remove(list(vip_ids))
+
+    def list_deployed(self, device: Device) -> Mapping[str, Version]:
+        with self._node(device.id) as node:
+            return node.list_deployed()
+
+    def read_stats(self, device: Device) -> Mapping[str, VipStats]:
+        with self._node(device.id) as node:
+            return node.read_stats()
+
+    def local_devices(self) -> Collection[str]:
+        return [path.name for path in self.settings.state_path.iterdir() if DeviceFiles(path).ours]
+
+    def purge(self, device_id: str) -> None:
+        """:raises DriverError: one of its processes cannot be stopped; its files are still there."""
+        with self._node(device_id) as node:
+            node.purge()
+        self._drop(device_id)
+
+    def forget(self, device: Device) -> None:
+        self._drop(device.id)
+
+    def _drop(self, device_id: str) -> None:
+        with self._lock:
+            self._nodes.pop(device_id, None)
+
+    @contextmanager
+    def _node(self, device_id: str) -> Iterator[Node]:
+        """The device, for one caller at a time.
+
+        The agent promises that already, but it may give up on a call that takes too long and come again
+        while that one still runs.
+        """
+        with self._lock:
+            if device_id not in self._nodes:
+                folder = self.settings.state_path / words.identifier(device_id, "device")
+                self._nodes[device_id] = (threading.Lock(), Node(folder, self.settings))
+            lock, node = self._nodes[device_id]
+        with lock:
+            yield node

@@ -1,0 +1,177 @@
+"""The folder of one device: ``<state_path>/<device id>/``.
+
+==================  ====================================================================================================
+``00-base.cfg``     what all VIPs share
+``vip-<id>.cfg``    one VIP; its first line is our marker
+``vip-<id>.held``   a VIP that kept HAProxy from starting, put aside: not loaded, and reported as not applied
+``journal``         ids of the VIPs of a change that has begun and is not yet known to serve
+``pid``             of the master process
+``master.sock``     the master's command line interface
+``peers.sock``      over which a new worker gets the stick tables of the old one
+``state``           members that the old worker found down, for the new worker
+``counters``        what workers of the past have counted
+==================  ====================================================================================================
+
+HAProxy loads every ``*.cfg`` of the folder. One without our marker is an operator's addition: it is loaded with ours, and never
+changed or removed by us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lbaas_scheduler.sdk.files import write_atomically
+from lbaas_scheduler.vendors.haproxy import marker
+
+BASE = "00-base.cfg"
+_OWN = frozenset({"journal", "pid", "master.sock", "peers.sock", "state", "counters", BASE})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVip:
+    """A VIP's file as it is. ``intact`` false: somebody changed what follows the marker."""
+
+    marker: marker.Marker
+    text: str
+    intact: bool
+
+
+class DeviceFiles:
+    """Reads and writes one device's folder. Writes replace whole files, so that a reader never sees half of one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def exists(self) -> bool:
+        return self.folder.is_dir()
+
+    @property
+    def ours(self) -> bool:
+        """Whether something of ours is in the folder."""
+        return any((self.folder / name).exists() for name in _OWN) or bool(self.vips()) or bool(self.held())
+
+    def create(self) -> None:
+        """HAProxy's worker may run as another user, and must be able to reach its sockets: searchable, but not readable."""
+        self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+        os.chmod(self.folder, 0o711)  # noqa: S103
+
+    def vips(self) -> dict[str, StoredVip]:
+        """VIP id → file, of all files that HAProxy loads and that are ours."""
+        found: dict[str, StoredVip] = {}
+        for path in sorted(self.folder.glob("vip-*.cfg")):
+            text = self._read(path.name)
+            mark, body = marker.split(text or "")
+            if mark is not None and path.name == vip_file(mark.vip_id):
+                found[mark.vip_id] = StoredVip(mark, text or "", marker.digest(body) == mark.digest)
+        return found
+
+    def foreign(self) -> list[str]:
+        """Names of configuration files that are not ours."""
+        ours = {BASE, *map(vip_file, self.vips())} if self.exists else set()
+        return sorted(path.name for path in self.folder.glob("*.cfg") if path.name not in ours)
+
+    def held(self) -> list[str]:
+        """Ids of VIPs that were put aside."""
+        return sorted(path.name[len("vip-") : -len(".held")] for path in self.folder.glob("vip-*.held"))
+
+    def hold(self, vip_id: str) -> None:
+        os.replace(self.folder / vip_file(vip_id), self.folder / _held_file(vip_id))
+
+    def write_vips(self, texts: Mapping[str, str | None]) -> None:
+        """VIP id → new text, None to remove. Durable when it returns."""
+        for vip_id, text in texts.items():
+            if text is None:
+                (self.folder / vip_file(vip_id)).unlink(missing_ok=True)
+            else:
+                self._write(vip_file(vip_id), text)
+            (self.folder / _held_file(vip_id)).unlink(missing_ok=True)
+        self._sync()
+
+    def base(self) -> str | None:
+        return self._read(BASE)
+
+    def write_base(self, text: str) -> None:
+        self._write(BASE, text)
+        self._sync()
+
+    def journal(self) -> frozenset[str]:
+        text = self._read("journal")
+        return frozenset(json.loads(text)) if text else frozenset()
+
+    def write_journal(self, vip_ids: Collection[str]) -> None:
+        """Noted before the first file of a change is touched, emptied once HAProxy is known to serve it."""
+        if vip_ids:
+            self._write("journal", json.dumps(sorted(vip_ids)))
+        else:
+            (self.folder / "journal").unlink(missing_ok=True)
+        self._sync()
+
+    @contextlib.contextmanager
+    def staged(self, base: str, texts: Mapping[str, str]) -> Iterator[Path]:
+        """A folder with the base and the given VIPs only, for HAProxy to validate."""
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=self.folder) as stage:
+            for name, text in [(BASE, base), *((vip_file(vip_id), text) for vip_id, text in texts.items())]:
+                (Path(stage) / name).write_text(text)
+            yield Path(stage)
+
+    def read_json(self, name: str) -> dict[str, dict[str, list[int]]]:
+        """An absent or damaged file reads as empty: what it holds is worth having, not worth failing for."""
+        try:
+            return dict(json.loads(self._read(name) or "{}"))
+        except ValueError:
+            return {}
+
+    def write(self, name: str, text: str) -> None:
+        self._write(name, text)
+
+    def remove(self) -> list[str]:
+        """Remove what is ours, and the folder if nothing else is left. Returns the names that were left alone."""
+        ours: Iterable[Path] = [
+            *(self.folder / name for name in _OWN),
+            *(self.folder / vip_file(vip_id) for vip_id in self.vips()),
+            *(self.folder / _held_file(vip_id) for vip_id in self.held()),
+        ]
+        for path in ours:
+            path.unlink(missing_ok=True)
+        # What a crash left of a validation, or of a file half written.
+        for path in self.folder.glob(".new-*"):
+            shutil.rmtree(path)
+        for path in self.folder.glob(".*.tmp"):
+            path.unlink()
+        left = sorted(path.name for path in self.folder.iterdir())
+        if not left:
+            self.folder.rmdir()
+        return left
+
+    def _read(self, name: str) -> str | None:
+        try:
+            return (self.folder / name).read_text()
+        except FileNotFoundError:
+            return None
+
+    def _write(self, name: str, text: str) -> None:
+        # Hidden while it is written: HAProxy skips hidden files when it loads a folder.
+        write_atomically(self.folder / name, text)
+
+    def _sync(self) -> None:
+        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def vip_file(vip_id: str) -> str:
+    return f"vip-{vip_id}.cfg"
+
+
+def _held_file(vip_id: str) -> str:
+    return f"vip-{vip_id}.held"

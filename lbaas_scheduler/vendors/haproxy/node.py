@@ -1,0 +1,360 @@
+"""One HAProxy device: brings its files and its process to the wanted state.
+
+A change is cheap if it can be, in this order: nothing but a new marker; the runtime API (weights, members in and out of
+maintenance); a reload. Files always hold what is served, so that a restart brings up the same state. VIPs are judged one by one
+before HAProxy sees them: its own validation, and whether their address can be listened on. Should HAProxy refuse the rest
+nevertheless, the change is halved until the VIP at fault is found; all others are applied.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
+from lbaas_scheduler.errors import DriverError
+from lbaas_scheduler.vendors.haproxy import listeners, stats
+from lbaas_scheduler.vendors.haproxy.files import DeviceFiles, StoredVip, vip_file
+from lbaas_scheduler.vendors.haproxy.options import Settings
+from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, alerts, until
+from lbaas_scheduler.vendors.haproxy.render import Rendered, render_vip
+from lbaas_scheduler.vendors.haproxy.runtime import RuntimeUnavailable, state_file
+
+LOG = logging.getLogger(__name__)
+
+NOT_APPLIED = Version(0, 0)
+"""Listed for what is ours on the device, but is not known to serve: a resync applies it again, or removes it."""
+REFUSED = "HAProxy refused the configuration: "
+
+
+@dataclass
+class _Change:
+    """One call of :meth:`Node.apply`, while it is worked on. ``refused``: VIP id → a sentence for the tenant."""
+
+    base: str
+    stored: Mapping[str, StoredVip]
+    wanted: dict[str, Rendered] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+class Node:
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self.files = DeviceFiles(folder)
+        self.process = HaproxyProcess(folder, settings.binary, settings.reload_timeout_seconds)
+        self.ledger = stats.Ledger(self.files)
+        self._foreign: list[str] = []
+
+    # What is there.
+
+    def list_deployed(self) -> dict[str, Version]:
+        if not self.files.exists:
+            return {}
+        self._report_foreign()
+        unsure = self.files.journal()
+        running = self.process.running()
+        found = {
+            vip_id: vip.marker.version if running and vip.intact and vip_id not in unsure else NOT_APPLIED
+            for vip_id, vip in self.files.vips().items()
+        }
+        return {**dict.fromkeys([*unsure, *self.files.held()], NOT_APPLIED), **found}
+
+    def read_stats(self) -> dict[str, VipStats]:
+        vip_ids = self.files.vips() if self.files.exists else {}
+        if not vip_ids:
+            return {}
+        try:
+            worker, readings = self._readings()
+        except RuntimeUnavailable as error:
+            raise DriverError("HAProxy is not running on the device.", operator_message=str(error)) from error
+        self.ledger.record(readings)
+        connections = [stats.active(rows) for rows in readings.values()]
+        health = stats.members(readings[worker])
+        return {vip_id: stats.vip_stats(vip_id, self.ledger, connections, health) for vip_id in vip_ids}
+
+    def _readings(self) -> tuple[int, dict[int, list[dict[str, str]]]]:
+        processes = self.process.runtime.processes()
+        if processes.worker is None:
+            raise RuntimeUnavailable("the master process has no worker")
+        pids = (processes.worker, *processes.old)
+        readings = {pid: self.process.runtime.show_stat(pid) for pid in pids}
+        return processes.worker, readings
+
+    def _report_foreign(self) -> None:
+        """Once per finding, not once per look."""
+        foreign = self.files.foreign()
+        if foreign != self._foreign:
+            LOG.warning("%s: left alone, not written by lbaas-scheduler: %s", self.files.folder, ", ".join(foreign) or "none")
+            self._foreign = foreign
+
+    # Applying.
+
+    def apply(self, base: str, deployments: Sequence[Deployment]) -> list[Result]:
+        self.files.create()
+        change = _Change(base, self.files.vips())
+        self._render(change, deployments)
+        self._apply(change)
+        if not self.files.vips():
+            self._tear_down()
+        return [self._result(deployment, change) for deployment in deployments]
+
+    def _render(self, change: _Change, deployments: Sequence[Deployment]) -> None:
+        foreign = self.files.foreign()
+        for deployment in deployments:
+            vip_id = deployment.vip.id
+            try:
+                change.wanted[vip_id] = render_vip(deployment)
+                if vip_file(vip_id) in foreign:
+                    raise DriverError(f"A file that is not ours is in the way on the device: {vip_file(vip_id)}.")
+            except DriverError as error:
+                self._refuse(change, vip_id, error.message)
+
+    def _apply(self, change: _Change) -> None:
+        stale = not self.process.running() or self.files.base() != change.base or bool(self.files.journal())
+        same, live, structural = self._sort(change, stale)
+        self.files.write_vips({vip_id: change.wanted[vip_id].text for vip_id in same})
+        if live and not self._change_live({vip_id: change.wanted[vip_id] for vip_id in live}):
+            structural += live
+        self._refuse_unlistenable(change, structural)
+        self._refuse_invalid(change, [vip_id for vip_id in structural if vip_id in change.wanted])
+        batch = {vip_id: change.wanted[vip_id] for vip_id in structural if vip_id in change.wanted}
+        if batch or (stale and self.files.vips()):
+            if self.files.base() != change.base:
+                self.files.write_base(change.base)
+            self._commit(change, batch)
+
+    def _sort(self, change: _Change, stale: bool) -> tuple[list[str], list[str], list[str]]:
+        """Ids of VIPs that differ in no more than their marker; in what the runtime API can change; in more than that."""
+        same: list[str] = []
+        live: list[str] = []
+        structural: list[str] = []
+        unsure = self.files.journal()
+        for vip_id, wanted in change.wanted.items():
+            stored = change.stored.get(vip_id)
+            if stored is None or not stored.intact or vip_id in unsure:
+                structural.append(vip_id)
+            elif stored.marker.digest == wanted.marker.digest:
+                if stored.text != wanted.text:
+                    same.append(vip_id)
+            elif stored.marker.structure == wanted.marker.structure and not stale:
+                live.append(vip_id)
+            else:
+                structural.append(vip_id)
+        return same, live, structural
+
+    def _change_live(self, wanted: Mapping[str, Rendered]) -> bool:
+        """Through the runtime API. False when HAProxy would not have it that way: then a reload must do it."""
+        self.files.write_journal(wanted)
+        self.files.write_vips({vip_id: vip.text for vip_id, vip in wanted.items()})
+        try:
+            commands = [command for vip in wanted.values() for command in self._commands(vip)]
+            answer = self.process.runtime.change(commands)
+        except RuntimeUnavailable as error:
+            answer = str(error)
+        if answer:
+            LOG.warning("%s: reloading, for the runtime API refused: %s", self.files.folder, answer)
+            return False
+        self.files.write_journal(())
+        return True
+
+    def _commands(self, vip: Rendered) -> Iterable[str]:
+        present = {server.name: server for server in self.process.runtime.servers(vip.backend)}
+        for server in vip.servers:
+            state = present.get(server.id)
+            if state is None:
+                raise RuntimeUnavailable(f"the worker does not know server {server.id}")
+            name = f"{vip.backend}/{server.id}"
+            if state.weight != server.weight:
+                yield f"set server {name} weight {server.weight}"
+            if state.maintenance == server.up:
+                yield f"set server {name} state {'ready' if server.up else 'maint'}"
+
+    def _refuse_unlistenable(self, change: _Change, vip_ids: Sequence[str]) -> None:
+        ours = {vip.marker.bind for vip in change.stored.values()} if self.process.running() else set()
+        taken = {vip.marker.bind for vip_id, vip in change.stored.items() if vip_id not in vip_ids}
+        for vip_id in vip_ids:
+            bind = change.wanted[vip_id].marker.bind
+            if not bind:
+                continue
+            reason = f"{bind} is already in use on the device." if bind in taken else None
+            if reason is None and bind not in ours:
+                reason = listeners.why_not(bind)
+            if reason is None:
+                taken.add(bind)
+            else:
+                self._refuse(change, vip_id, reason)
+
+    def _refuse_invalid(self, change: _Change, vip_ids: Sequence[str]) -> None:
+        """One run of HAProxy for all; one for each only if that one finds a fault."""
+        if not vip_ids or self._check(change, vip_ids) is None:
+            return
+        if (said := self._check(change, ())) is not None:
+            raise DriverError("HAProxy refuses the device's settings.", operator_message=said)
+        for vip_id in vip_ids:
+            if (said := self._check(change, (vip_id,))) is not None:
+                self._refuse(change, vip_id, REFUSED + alerts(said), said)
+
+    def _check(self, change: _Change, vip_ids: Iterable[str]) -> str | None:
+        with self.files.staged(change.base, {vip_id: change.wanted[vip_id].text for vip_id in vip_ids}) as stage:
+            return self.process.check(stage)
+
+    def _commit(self, change: _Change, batch: Mapping[str, Rendered]) -> None:
+        """Write and activate; what HAProxy refuses goes back to the last good state and is halved until the fault is found."""
+        before = {vip_id: change.stored[vip_id].text if vip_id in change.stored else None for vip_id in batch}
+        self.files.write_journal({*batch, *self.files.journal()})
+        self.files.write_vips({vip_id: vip.text for vip_id, vip in batch.items()})
+        try:
+            self._activate()
+        except ProcessFailed as error:
+            self.files.write_vips(before)
+            if not batch:
+                raise DriverError("HAProxy does not start on the device.", operator_message=str(error)) from error
+            if len(batch) == 1:
+                self._refuse(change, next(iter(batch)), REFUSED + alerts(str(error)), str(error))
+                self._recover()
+            else:
+                ids = list(batch)
+                for half in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):
+                    self._commit(change, {vip_id: batch[vip_id] for vip_id in half})
+        else:
+            self._await_free(change.stored[vip_id].marker.bind for vip_id in batch if vip_id in change.stored)
+            self.files.write_journal(())
+
+    def _recover(self) -> None:
+        """After a VIP was taken back: the others must run. They do, unless this was to be the start."""
+        if not self.process.running() and self.files.vips():
+            try:
+                self._activate()
+            except ProcessFailed as error:
+                raise DriverError("HAProxy does not start on the device.", operator_message=str(error)) from error
+        self.files.write_journal(())
+
+    def _activate(self) -> None:
+        """Let HAProxy run with the files as they are.
+
+        :raises ProcessFailed: what ran before goes on.
+        """
+        if self.process.running():
+            self._carry_over()
+            self.process.reload()
+            return
+        self.files.write("state", state_file(()))
+        self._hold_back(self._unlistenable())
+        try:
+            self.process.start()
+        except ProcessFailed:
+            broken = self._broken()
+            if not broken:
+                raise
+            self._hold_back(broken)
+            self.process.start()
+
+    def _carry_over(self) -> None:
+        """Members that are down stay down in the new worker, where they would count as up until their first check.
+
+        Only where the new file still has a check: without one, they would stay down for ever.
+        """
+        checked = {text for vip in self.files.vips().values() for text in [vip.text] if "\n    timeout check " in text}
+        try:
+            down = [
+                server
+                for server in self.process.runtime.servers()
+                if server.down and any(f"\nbackend {server.backend}\n" in text for text in checked)
+            ]
+            _, readings = self._readings()
+        except RuntimeUnavailable as error:
+            LOG.warning("%s: the old worker's state is lost: %s", self.files.folder, error)
+            return
+        self.files.write("state", state_file(down))
+        self.ledger.record(readings)
+        self.ledger.save()
+
+    def _unlistenable(self) -> list[str]:
+        return [
+            vip_id
+            for vip_id, vip in self.files.vips().items()
+            if vip.marker.bind and listeners.why_not(vip.marker.bind) is not None
+        ]
+
+    def _broken(self) -> list[str]:
+        """VIPs whose file HAProxy no longer accepts: edited by hand, or written for another version of it."""
+        base = self.files.base() or ""
+        broken = []
+        for vip_id, vip in self.files.vips().items():
+            with self.files.staged(base, {vip_id: vip.text}) as stage:
+                if self.process.check(stage) is not None:
+                    broken.append(vip_id)
+        return broken
+
+    def _hold_back(self, vip_ids: Sequence[str]) -> None:
+        for vip_id in vip_ids:
+            LOG.warning("%s: VIP %s cannot be served now and is put aside", self.files.folder, vip_id)
+            self.files.hold(vip_id)
+
+    def _await_free(self, binds: Iterable[str]) -> None:
+        """Wait until addresses that no VIP listens on any more are closed."""
+        wanted = {vip.marker.bind for vip in self.files.vips().values()}
+        for bind in {*binds} - wanted - {""}:
+            if not until(lambda bind=bind: listeners.free(bind), self.process.timeout_seconds):  # type: ignore[misc]
+                raise DriverError(f"{bind} is still listened on.")
+
+    def _refuse(self, change: _Change, vip_id: str, reason: str, details: str = "") -> None:
+        LOG.warning("%s: VIP %s: %s", self.files.folder, vip_id, details or reason)
+        change.refused[vip_id] = reason
+        change.wanted.pop(vip_id, None)
+
+    def _result(self, deployment: Deployment, change: _Change) -> Result:
+        vip_id = deployment.vip.id
+        if vip_id in change.refused:
+            return Result(vip_id, deployment.version, error=change.refused[vip_id])
+        return Result(vip_id, deployment.version, object_errors=change.wanted[vip_id].errors)
+
+    # Removing.
+
+    def remove(self, vip_ids: Collection[str]) -> list[Result]:
+        stored = self.files.vips() if self.files.exists else {}
+        versions = {vip_id: stored[vip_id].marker.version for vip_id in vip_ids if vip_id in stored}
+        error = None
+        if self.files.exists:
+            try:
+                self._remove(stored, set(vip_ids))
+            except ProcessFailed as failure:
+                LOG.warning("%s: %s", self.files.folder, failure)
+                error = f"HAProxy could not remove the VIP: {alerts(str(failure))}"
+        return [Result(vip_id, versions.get(vip_id, NOT_APPLIED), error, removed=error is None) for vip_id in vip_ids]
+
+    def _remove(self, stored: Mapping[str, StoredVip], vip_ids: set[str]) -> None:
+        if not set(stored) - vip_ids and not set(self.files.held()) - vip_ids:
+            self._tear_down()
+            return
+        unsure = self.files.journal()
+        going = vip_ids & {*stored, *unsure, *self.files.held()}
+        if not going:
+            return
+        running = self.process.running()
+        if running:
+            self.files.write_journal(unsure | going)
+        self.files.write_vips(dict.fromkeys(going))
+        if running:
+            try:
+                self._activate()
+            except ProcessFailed:
+                self.files.write_vips({vip_id: stored[vip_id].text for vip_id in going if vip_id in stored})
+                raise
+            self._await_free(stored[vip_id].marker.bind for vip_id in going if vip_id in stored)
+        self.files.write_journal(unsure - going)
+        self.ledger.drop(going)
+
+    def purge(self) -> None:
+        try:
+            self._tear_down()
+        except ProcessFailed as error:
+            raise DriverError("HAProxy could not be stopped.", operator_message=str(error)) from error
+
+    def _tear_down(self) -> None:
+        self.process.stop()
+        left = self.files.remove() if self.files.exists else []
+        self.ledger.workers.clear()
+        if left:
+            LOG.warning("%s: kept, for these files are not ours: %s", self.files.folder, ", ".join(left))

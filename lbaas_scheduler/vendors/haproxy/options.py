@@ -1,0 +1,169 @@
+"""Group ``[haproxy]``: what an operator decides for all HAProxy devices of one agent."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from lbaas_scheduler.errors import ConfigurationError
+
+GROUP = cfg.OptGroup("haproxy", title="HAProxy devices of this agent")
+
+OPTS = [
+    cfg.StrOpt(
+        "binary",
+        default="haproxy",
+        help="HAProxy 2.6 or newer: a path, or a name to look up in PATH. Change it when HAProxy was installed elsewhere.",
+    ),
+    cfg.StrOpt(
+        "state_path",
+        default="/var/lib/lbaas-scheduler/haproxy",
+        help="Folder with one folder per device: configuration, sockets and process id. The agent's user must be able to "
+        "write there. It must survive a restart of the agent, or running HAProxy processes are lost sight of.",
+    ),
+    cfg.StrOpt(
+        "user",
+        default="nobody",
+        help="The user that HAProxy's workers run as. Applies only when the agent runs as root; otherwise HAProxy runs as "
+        "the agent's own user.",
+    ),
+    cfg.StrOpt(
+        "group",
+        default="",
+        help="The group that HAProxy's workers run as, when the agent runs as root. Empty: the user's own group.",
+    ),
+    cfg.IntOpt(
+        "threads",
+        default=1,
+        min=1,
+        max=64,
+        help="Threads of each device's worker. Raise it when one processor core does not carry a device's traffic. A "
+        "device's own extra.nbthread comes first.",
+    ),
+    cfg.IntOpt(
+        "max_open_files",
+        default=500_000,
+        min=1_000,
+        help="Upper bound of the files that one HAProxy process may hold open; a connection takes two. The system's own "
+        "limit (ulimit -n) comes first. Raise it, and the system's, when a VIP's connection limit is above half of it.",
+    ),
+    cfg.IntOpt(
+        "connect_timeout_ms",
+        default=5_000,
+        min=1,
+        help="How long to wait for a connection to a member, in milliseconds. Raise it for members far away.",
+    ),
+    cfg.IntOpt(
+        "client_timeout_ms",
+        default=50_000,
+        min=1,
+        help="Longest silence of a client, in milliseconds. Raise it for protocols that keep idle connections open.",
+    ),
+    cfg.IntOpt(
+        "server_timeout_ms",
+        default=50_000,
+        min=1,
+        help="Longest silence of a member, in milliseconds. Raise it when members think for long before they answer.",
+    ),
+    cfg.IntOpt(
+        "drain_timeout_seconds",
+        default=600,
+        min=1,
+        help="After a reload, the old worker keeps its open connections for at most this long, in seconds. Raise it for "
+        "long-lived connections; each reload in that time leaves one more worker in memory.",
+    ),
+    cfg.IntOpt(
+        "reload_timeout_seconds",
+        default=30,
+        min=1,
+        help="How long a start, a reload or a stop of HAProxy may take before it counts as failed, in seconds. Raise it "
+        "for devices with thousands of VIPs.",
+    ),
+    cfg.StrOpt(
+        "log_target",
+        default="",
+        help="Where HAProxy sends its traffic log: /dev/log, or host:port of a syslog server. Empty: no log.",
+    ),
+    cfg.StrOpt(
+        "log_facility",
+        default="local0",
+        choices=[f"local{number}" for number in range(8)],
+        help="Syslog facility of HAProxy's traffic log. Change it to keep it apart from other services' messages.",
+    ),
+]
+
+
+def register_opts(conf: Any) -> None:
+    conf.register_group(GROUP)
+    conf.register_opts(OPTS, group=GROUP)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """For the sample configuration (entry point ``oslo.config.opts``)."""
+    return [(GROUP, OPTS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The group's values, checked. ``user`` and ``group`` are empty when HAProxy cannot change its user."""
+
+    binary: str
+    state_path: Path
+    user: str
+    group: str
+    threads: int
+    max_open_files: int
+    connect_timeout_ms: int
+    client_timeout_ms: int
+    server_timeout_ms: int
+    drain_timeout_seconds: int
+    reload_timeout_seconds: int
+    log_target: str
+    log_facility: str
+
+    @classmethod
+    def from_conf(cls, conf: Any) -> Settings:
+        """:raises ConfigurationError: names the option and says what would be right."""
+        group = conf.haproxy
+        user, user_group = _identity(group.user, group.group) if os.geteuid() == 0 else ("", "")
+        if any(character.isspace() or character in "\"'\\#" for character in group.log_target):
+            raise ConfigurationError("[haproxy] log_target: expected a path or host:port, without spaces or quotes.")
+        return cls(
+            binary=_find(group.binary),
+            state_path=Path(os.path.realpath(group.state_path)),
+            user=user,
+            group=user_group,
+            **{
+                name: getattr(group, name)
+                for name in cls.__dataclass_fields__
+                if name not in ("binary", "state_path", "user", "group")
+            },
+        )
+
+
+def _find(binary: str) -> str:
+    found = shutil.which(binary)
+    if found is None:
+        raise ConfigurationError(
+            f"[haproxy] binary: no executable '{binary}' was found. Install HAProxy 2.6 or newer, or set the option to the "
+            "path of its executable."
+        )
+    return os.path.abspath(found)
+
+
+def _identity(user: str, group: str) -> tuple[str, str]:
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError:
+        raise ConfigurationError(f"[haproxy] user: there is no user '{user}' on this host.") from None
+    try:
+        return user, (group and grp.getgrnam(group).gr_name) or grp.getgrgid(entry.pw_gid).gr_name
+    except KeyError:
+        raise ConfigurationError(f"[haproxy] group: there is no group '{group or entry.pw_gid}' on this host.") from None

@@ -1,0 +1,194 @@
+"""One device's HAProxy: a master process, in a session of its own, and its workers.
+
+It is not a child of the agent: it goes on serving when the agent stops or is killed, and a later agent finds it again through its
+pid file. A pid is believed only if the process's command line names the device's folder, so that no stranger is ever signalled.
+HAProxy's master ends when its worker is killed and the other way round: either both are there, or neither.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lbaas_scheduler.vendors.haproxy.runtime import SOCKET, Processes, Runtime, RuntimeUnavailable
+
+POLL_SECONDS = 0.01
+_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+"""The agent's own environment may hold secrets, and configuration files can read the environment."""
+
+
+class ProcessFailed(Exception):
+    """HAProxy did not start, reload or stop. The text is for operators; :func:`alerts` makes one for tenants."""
+
+
+class HaproxyProcess:
+    def __init__(self, folder: Path, binary: str, timeout_seconds: float) -> None:
+        self.folder = folder
+        self.binary = binary
+        self.timeout_seconds = timeout_seconds
+        self.runtime = Runtime(folder, timeout_seconds)
+
+    def running(self) -> bool:
+        return self._master() is not None
+
+    def check(self, folder: Path) -> str | None:
+        """Let HAProxy validate a folder's files. None when it accepts them, else what it said."""
+        return self._run(["-c", "-f", os.path.join(folder, ".")])
+
+    def start(self) -> None:
+        """Start with all of the folder's files. Listens when this returns.
+
+        :raises ProcessFailed: with what HAProxy said.
+        """
+        self._kill_all()
+        owner = f",uid,{os.geteuid()}" if os.geteuid() == 0 else ""
+        said = self._run(["-W", "-D", "-S", f"unix@{SOCKET},mode,600{owner}", "-p", "pid", "-f", str(self.folder)])
+        if said is not None:
+            raise ProcessFailed(said)
+        if not until(self._serving, self.timeout_seconds):
+            self._kill_all()
+            raise ProcessFailed("HAProxy started, but its worker does not answer.")
+
+    def reload(self) -> None:
+        """Replace the worker by one with the folder's present files; open connections stay with the old one.
+
+        Returns once the new worker serves and the old ones accept nothing any more.
+
+        :raises ProcessFailed: the old worker goes on as it was.
+        """
+        master = self._master()
+        if master is None:
+            raise ProcessFailed("HAProxy is not running.")
+        before = self.runtime.processes()
+        os.kill(master, signal.SIGUSR2)
+        after: list[Processes] = []
+
+        def reloaded() -> bool:
+            if _ended(master):
+                raise ProcessFailed("HAProxy ended during the reload.")
+            with contextlib.suppress(RuntimeUnavailable):
+                after[:] = [self.runtime.processes()]
+                return after[0].reloads > before.reloads and after[0].worker is not None
+            return False
+
+        if not until(reloaded, self.timeout_seconds):
+            raise ProcessFailed(f"HAProxy did not reload within {self.timeout_seconds:g} s.")
+        if after[0].failed or after[0].worker == before.worker:
+            raise ProcessFailed("HAProxy refused to reload.")
+        if not until(self._old_ones_stopped, self.timeout_seconds):
+            raise ProcessFailed("HAProxy's old worker goes on accepting connections.")
+
+    def stop(self) -> None:
+        """End all processes of the device.
+
+        :raises ProcessFailed: one of them is still there.
+        """
+        self._kill_all()
+
+    def _serving(self) -> bool:
+        with contextlib.suppress(RuntimeUnavailable):
+            processes = self.runtime.processes()
+            return processes.worker is not None and "Pid:" in self.runtime.ask("@1 show info")
+        if not self.running():
+            raise ProcessFailed("HAProxy ended right after its start.")
+        return False
+
+    def _old_ones_stopped(self) -> bool:
+        with contextlib.suppress(RuntimeUnavailable):
+            return all(self.runtime.stopping(pid) for pid in self.runtime.processes().old)
+        return False
+
+    def _master(self) -> int | None:
+        try:
+            pid = int((self.folder / "pid").read_text())
+        except (OSError, ValueError):
+            return None
+        return pid if _belongs(pid, self.folder) else None
+
+    def _kill_all(self) -> None:
+        """Master first: its workers end with it. What is left after that was left by a crash."""
+        master = self._master()
+        if master is not None:
+            _signal(master, signal.SIGTERM)
+            until(lambda: not _belongs(master, self.folder), self.timeout_seconds)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            left = list(_processes_of(self.folder))
+            if not left:
+                return
+            for pid in left:
+                _signal(pid, number)
+            until(lambda: not any(_processes_of(self.folder)), self.timeout_seconds)
+        if left := list(_processes_of(self.folder)):
+            raise ProcessFailed(f"HAProxy processes {left} cannot be stopped.")
+
+    def _run(self, arguments: list[str]) -> str | None:
+        # A file and not a pipe: a daemon that keeps a pipe open would let us wait for ever.
+        with tempfile.TemporaryFile() as output:
+            try:
+                code = subprocess.run(
+                    [self.binary, *arguments],
+                    cwd=self.folder,
+                    env=_ENVIRONMENT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    timeout=self.timeout_seconds,
+                    check=False,
+                ).returncode
+            except subprocess.TimeoutExpired:
+                return f"HAProxy took longer than {self.timeout_seconds:g} s."
+            output.seek(0)
+            return None if code == 0 else output.read().decode(errors="replace").strip() or f"exit code {code}"
+
+
+def alerts(said: str) -> str:
+    """From HAProxy's output, the sentences that say what is wrong, without paths, line numbers and process ids."""
+    found = re.findall(r"^\[ALERT\]\s+\(\d+\) : (?:config : )?(?:\[[^\]]*:\d+\] ?: )?(.*)$", said, re.MULTILINE)
+    causes = [text for text in found if not re.match(r"(Error\(s\) found in|Fatal errors found)", text)]
+    return "; ".join(dict.fromkeys(causes)) or said.splitlines()[0]
+
+
+def until(condition: Callable[[], bool], timeout_seconds: float) -> bool:
+    deadline = time.monotonic() + timeout_seconds
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _ended(pid: int) -> bool:
+    """Whether a process is gone. Unlike its command line, its state can be read at any moment of its executing itself anew."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
+    except OSError:
+        return True
+
+
+def _belongs(pid: int, folder: Path) -> bool:
+    """Whether ``pid`` is alive and serves ``folder``. A zombie has no command line."""
+    try:
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return (b"-f", os.fsencode(folder)) in itertools.pairwise(arguments)
+
+
+def _processes_of(folder: Path) -> Iterator[int]:
+    own = os.getpid()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) != own and _belongs(int(entry), folder):
+            yield int(entry)

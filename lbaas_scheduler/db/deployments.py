@@ -235,6 +235,12 @@ def for_resources(conn: sa.Connection, resource_ids: Iterable[str]) -> list[Depl
     return sorted(rows, key=lambda row: (row.resource_id, row.device_id))
 
 
+def count_on_device(conn: sa.Connection, device_id: str) -> int:
+    """How many resources are on a device, or wait to be removed from it."""
+    counted = sa.select(sa.func.count()).select_from(deployments).where(deployments.c.device_id == device_id)
+    return int(conn.scalar(counted) or 0)
+
+
 def list_desired(conn: sa.Connection, device_id: str, marker: str | None, limit: int) -> list[DeploymentRow]:
     """What a device should have, ordered by resource id, from after ``marker``."""
     page = (

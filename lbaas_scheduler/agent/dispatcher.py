@@ -24,7 +24,7 @@ class Dispatcher:
 
     :param lock: guards the slots; held by the caller of :meth:`schedule`, and never during ``serve`` and ``overdue``.
     :param serve: carries out one piece of work; does not raise.
-    :param overdue: told once of a piece of work that takes longer than ``timeout_seconds``.
+    :param overdue: told once of a piece of work that takes longer than ``timeout_seconds()``.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class Dispatcher:
         lock: threading.Lock,
         serve: Callable[[Slot, Work], None],
         overdue: Callable[[Slot, Work], None],
-        timeout_seconds: float,
+        timeout_seconds: Callable[[], float],
     ) -> None:
         self._changed = threading.Condition(lock)
         self._serve = serve
         self._overdue = overdue
-        self._timeout = timeout_seconds
+        self._timeout_seconds = timeout_seconds
         self._ready: deque[Slot] = deque()
         self._active: set[Slot] = set()
         self._permits = MAX_CALLS
@@ -106,27 +106,29 @@ class Dispatcher:
                 if not late:
                     self._changed.wait(self._next_look(time.monotonic()))
             for slot, work in late:
-                LOG.error("A driver call for device %s takes longer than %g s", slot.device_id, self._timeout)
+                LOG.error("A driver call for device %s takes longer than %g s", slot.device_id, self._timeout_seconds())
                 self._overdue(slot, work)
 
     def _inspect(self, now: float) -> list[tuple[Slot, Work]]:
         """Take permits from slow calls, mark overdue ones. Returns those newly overdue."""
+        timeout = self._timeout_seconds()
         late: list[tuple[Slot, Work]] = []
         for slot in tuple(self._active):
             if slot.current is None or slot.phase is not Phase.RUNNING:
                 continue
             if now - slot.started >= SLOW_SECONDS:
                 self._return_permit(slot)
-            if now - slot.started >= self._timeout:
+            if now - slot.started >= timeout:
                 slot.phase = Phase.HUNG
                 late.append((slot, slot.current))
         return late
 
     def _next_look(self, now: float) -> float | None:
         """Seconds until the next call turns slow or overdue; None = no call runs."""
+        timeout = self._timeout_seconds()
         moments: list[float] = []
         for slot in self._active:
             if slot.current is not None and slot.phase is Phase.RUNNING:
                 moments += [slot.started + SLOW_SECONDS] if slot.holds_permit else []
-                moments.append(slot.started + self._timeout)
+                moments.append(slot.started + timeout)
         return max(0.0, min(moments) - now) if moments else None

@@ -40,7 +40,7 @@ class DeviceWorkers:
     """Runs what is offered for devices. Threads exist only while a device has something to do.
 
     Changes of one VIP collapse into the newest; one driver call takes all that waits for a device. A call that takes longer
-    than ``timeout_seconds`` is reported as failed and left alone: its device gets no other call before it has returned, and
+    than ``timeout_seconds()`` is reported as failed and left alone: its device gets no other call before it has returned, and
     then goes on with what has come meanwhile.
 
     :param wanted: told the id of a device that must be resynced before its casts can be carried out. Must not block.
@@ -52,13 +52,13 @@ class DeviceWorkers:
         vault: Unsealer,
         report: Report,
         wanted: Callable[[str], None],
-        timeout_seconds: float,
+        timeout_seconds: Callable[[], float],
     ) -> None:
         self._drivers = drivers
         self._vault = vault
         self._report = report
         self._wanted = wanted
-        self._not_answering = f"The device did not answer within {timeout_seconds:g} seconds."
+        self._timeout_seconds = timeout_seconds
         self._lock = threading.Lock()
         self._slots: dict[str, Slot] = {}
         self._tickets = itertools.count(1)
@@ -183,6 +183,10 @@ class DeviceWorkers:
         """The number of the latest cast. What comes later has a higher one."""
         with self._lock:
             return self._ticket
+
+    @property
+    def _not_answering(self) -> str:
+        return f"The device did not answer within {self._timeout_seconds():g} seconds."
 
     def _slot(self, sealed: SealedDevice) -> Slot:
         slot = self._slots.get(sealed.device.id)

@@ -27,6 +27,7 @@ CAST_RETRIES = 1
 not hang on it, and the reconciler casts again anyway."""
 
 _RABBIT = "oslo_messaging_rabbit"
+_URL = "rabbit://user:password@host:5672/virtual_host, several hosts separated by commas"
 _TRAVELLING = ("user_id", "project_id", "roles", "is_admin", "request_id")
 
 
@@ -34,10 +35,16 @@ def get_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
     """The transport that ``transport_url`` names. Errors of ours keep their class across it.
 
     Queues are quorum queues unless the operator chose otherwise: a cast then survives the loss of a broker node.
+
+    :raises ConfigurationError: ``transport_url`` is wrong. Never repeats it: it holds a password.
     """
     oslo_messaging.set_transport_defaults(control_exchange=topics.EXCHANGE)
     _prefer_quorum_queues(conf)
-    return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=[errors.__name__])
+    try:
+        return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=[errors.__name__])
+    except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure, ValueError):
+        # From None: the cause shows the URL.
+        raise errors.ConfigurationError(reason=f"transport_url is not valid; expected {_URL}") from None
 
 
 def get_server(transport: oslo_messaging.Transport, topic: str, host: str, endpoints: Sequence[object]) -> RPCServer:

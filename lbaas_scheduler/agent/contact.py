@@ -1,0 +1,43 @@
+"""Whether the servers can be reached."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+import oslo_messaging
+
+LOG = logging.getLogger(__name__)
+
+AWAY = (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure)
+"""Errors that mean: nobody is there. All others are answers, or come from elsewhere."""
+
+
+class Contact:
+    """Remembers whether the servers answer, and logs the changes of that only.
+
+    :param lost: called once when contact is lost: what came in between must be made good for. Must not block.
+    """
+
+    def __init__(self, lost: Callable[[], None]) -> None:
+        self._lost = lost
+        self._lock = threading.Lock()
+        self.away = False
+
+    def made(self) -> None:
+        """A server answered, if only with an error."""
+        with self._lock:
+            changed, self.away = self.away, False
+        if changed:
+            LOG.info("A server answers again")
+
+    def note(self, error: BaseException) -> None:
+        """Take note of an error, if it is one that says that nobody is there."""
+        if not isinstance(error, AWAY):
+            return
+        with self._lock:
+            changed, self.away = not self.away, True
+        if changed:
+            LOG.warning("No server can be reached: %s. Devices go on serving.", type(error).__name__)
+            self._lost()

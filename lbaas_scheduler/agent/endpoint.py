@@ -1,0 +1,64 @@
+"""What the agent is told over the bus. Nothing here blocks: work is handed to the workers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import oslo_messaging
+from oslo_context.context import RequestContext
+
+from lbaas_scheduler.agent.changes import Change
+from lbaas_scheduler.agent.resync import Resync
+from lbaas_scheduler.agent.workers import DeviceWorkers
+from lbaas_scheduler.domain.deployments import Deployment, Version
+from lbaas_scheduler.errors import InvalidRequest
+from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.codec import decode_device, from_document
+from lbaas_scheduler.rpc.server_api import SealedDevice
+
+LOG = logging.getLogger(__name__)
+
+Document = Mapping[str, Any]
+
+
+class AgentEndpoint:
+    """Server side of :class:`~lbaas_scheduler.rpc.agent_api.AgentAPI`.
+
+    A message that cannot be read is logged and dropped: nobody waits for an answer, and the server's deadline tells the tenant.
+    """
+
+    target = oslo_messaging.Target(version=topics.VERSION)
+
+    def __init__(self, workers: DeviceWorkers, resync: Resync) -> None:
+        self._workers = workers
+        self._resync = resync
+
+    def create_vip(self, context: RequestContext, device: Document, deployment: Document) -> None:
+        self._offer(device, lambda: Change.apply(from_document(Deployment, deployment)))
+
+    def update_vip(self, context: RequestContext, device: Document, deployment: Document) -> None:
+        self._offer(device, lambda: Change.apply(from_document(Deployment, deployment)))
+
+    def delete_vip(self, context: RequestContext, device: Document, vip_id: str, version: list[int]) -> None:
+        self._offer(device, lambda: Change.remove(from_document(str, vip_id), from_document(Version, version)))
+
+    def resync(self, context: RequestContext, device_id: str | None = None) -> None:
+        if device_id is None:
+            self._resync.want_all()
+        else:
+            self._resync.want(device_id)
+
+    def agent_updated(self, context: RequestContext, admin_state_up: bool) -> None:
+        """A disabled agent keeps what it serves and gets nothing new: the servers see to that. Enabled, it catches up."""
+        LOG.info("An administrator %s this agent", "enabled" if admin_state_up else "disabled")
+        if admin_state_up:
+            self._resync.want_all()
+
+    def _offer(self, device: Document, change: Callable[[], Change]) -> None:
+        try:
+            sealed = SealedDevice(*decode_device(device))
+            self._workers.offer(sealed, [change()])
+        except InvalidRequest as error:
+            LOG.error("A message cannot be read and is dropped: %s", error.message)

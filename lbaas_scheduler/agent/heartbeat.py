@@ -1,0 +1,56 @@
+"""Tells the servers that the agent lives, and what it can drive."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lbaas_scheduler.agent.contact import Contact
+from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.server_api import ServerAPI
+
+LOG = logging.getLogger(__name__)
+
+BINARY = "lbaas-scheduler-agent"
+AGENT_TYPE = "Loadbalancer agent"
+"""As LBaaS v1 clients know it."""
+
+
+class Heartbeat:
+    """One report per step. ``start_flag`` is on the first one that the broker took.
+
+    :param count_devices: how many devices the agent holds.
+    """
+
+    def __init__(
+        self, host: str, server: ServerAPI, contact: Contact, drivers: Iterable[str], count_devices: Callable[[], int]
+    ) -> None:
+        self._server = server
+        self._contact = contact
+        self._count_devices = count_devices
+        self._drivers = sorted(drivers)
+        self._started = False
+        self._identity = {
+            "host": host,
+            "binary": BINARY,
+            "topic": topics.AGENTS,
+            "agent_type": AGENT_TYPE,
+            "started_at": utcnow().isoformat(),
+        }
+
+    def beat(self) -> None:
+        state: dict[str, Any] = {
+            **self._identity,
+            "configurations": {"device_drivers": self._drivers, "devices": self._count_devices()},
+            "start_flag": not self._started,
+        }
+        try:
+            self._server.report_state(state)
+        except Exception as error:
+            self._contact.note(error)
+            LOG.debug("The state report could not be sent: %r", error)
+        else:
+            # A cast says nothing of servers, so that contact is not made by it.
+            self._started = True

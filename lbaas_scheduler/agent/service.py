@@ -1,0 +1,133 @@
+"""The agent's parts, put together, started and stopped in order."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+import oslo_messaging
+from oslo_config import cfg
+
+from lbaas_scheduler.agent.contact import Contact
+from lbaas_scheduler.agent.endpoint import AgentEndpoint
+from lbaas_scheduler.agent.gate import explain
+from lbaas_scheduler.agent.heartbeat import Heartbeat
+from lbaas_scheduler.agent.loops import Loop
+from lbaas_scheduler.agent.reporter import Reporter
+from lbaas_scheduler.agent.resync import Resync
+from lbaas_scheduler.agent.stats import Stats
+from lbaas_scheduler.agent.workers import DeviceWorkers, Unsealer
+from lbaas_scheduler.errors import ConfigurationError
+from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.server_api import ServerAPI
+from lbaas_scheduler.rpc.transport import get_server
+from lbaas_scheduler.sdk.drivers import AgentDriver
+
+LOG = logging.getLogger(__name__)
+
+FLUSH_SHARE = 0.2
+"""Part of the shutdown time that is kept for the delivery of results."""
+
+
+class AgentService:
+    """One agent. ``start`` and ``stop`` once each; both return in bounded time, whether or not the broker is there.
+
+    :param drivers: by device type.
+    :param host: under which the servers know this agent.
+    :raises ConfigurationError: there is no driver.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        transport: oslo_messaging.Transport,
+        drivers: Mapping[str, AgentDriver],
+        vault: Unsealer,
+        host: str,
+    ) -> None:
+        if not drivers:
+            raise ConfigurationError(reason="[agent] drivers is empty: an agent needs at least one device driver.")
+        options = conf.agent
+        self._graceful_seconds: float = conf.graceful_shutdown_seconds
+        self._drivers = drivers
+        self._host = host
+        server = ServerAPI(transport)
+        self._contact = Contact(self._contact_lost)
+        self._reporter = Reporter(host, server, self._contact, lambda: options.result_batch_size)
+        self._workers = DeviceWorkers(
+            drivers, vault, self._reporter.add, self._needs_resync, lambda: options.apply_timeout_seconds
+        )
+        self._resync = Resync(
+            host, server, self._contact, self._workers, drivers,
+            lambda: options.page_size, lambda: options.resync_interval_seconds,
+        )  # fmt: skip
+        heartbeat = Heartbeat(host, server, self._contact, drivers, lambda: len(self._workers.held()))
+        stats = Stats(host, server, self._contact, self._workers, self._resync, lambda: options.stats_interval_seconds)
+        self._heartbeat = Loop("state-report", heartbeat.beat, lambda: options.report_interval_seconds)
+        self._stats = Loop("statistics", stats.collect, lambda: options.stats_interval_seconds)
+        self._rpc = get_server(transport, topics.AGENTS, host, [AgentEndpoint(self._workers, self._resync)])
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        LOG.info("Agent %s starts, drivers: %s", self._host, ", ".join(sorted(self._drivers)))
+        self._workers.start()
+        self._reporter.start()
+        self._resync.start()
+        self._stats.start()
+        threading.Thread(target=self._listen, name="bus-start", daemon=True).start()
+
+    def wait(self) -> None:
+        """Until it is stopped."""
+        self._stopped.wait()
+
+    def stop(self) -> None:
+        """Take nothing more, finish what runs, deliver the results; all within ``graceful_shutdown_seconds``.
+
+        What was taken and not begun is left: nothing of it is half-applied, and the server casts it again. Devices go on serving.
+        """
+        began = time.monotonic()
+        deadline = began + self._graceful_seconds
+        LOG.info("Agent %s stops", self._host)
+        for part in (self._heartbeat, self._stats, self._resync):
+            part.stop()
+        _within(deadline - self._graceful_seconds * FLUSH_SHARE, "bus-stop", self._close)
+        if not self._workers.stop(deadline - self._graceful_seconds * FLUSH_SHARE):
+            LOG.warning("A driver call did not end in time and is left behind")
+        self._reporter.stop(deadline)
+        for driver in self._drivers.values():
+            _within(deadline, "driver-stop", lambda driver=driver: _stop_driver(driver))  # type: ignore[misc]
+        LOG.info("Agent %s stopped after %.1f s", self._host, time.monotonic() - began)
+        self._stopped.set()
+
+    def _contact_lost(self) -> None:
+        self._resync.want_all()
+
+    def _needs_resync(self, device_id: str) -> None:
+        self._resync.want(device_id)
+
+    def _listen(self) -> None:
+        # Blocks for as long as the broker is away. Only then the heartbeat: casts to a queue that is not there yet are lost.
+        self._rpc.start()
+        self._heartbeat.start()
+
+    def _close(self) -> None:
+        self._rpc.stop()
+        self._rpc.wait()
+
+
+def _stop_driver(driver: AgentDriver) -> None:
+    try:
+        driver.stop()
+    except Exception as error:
+        explain(driver, error)
+
+
+def _within(deadline: float, name: str, part: Callable[[], None]) -> None:
+    """Run ``part`` in a thread and wait for it until ``deadline`` at most; a call of a library or a vendor may block for ever."""
+    thread = threading.Thread(target=part, name=name, daemon=True)
+    thread.start()
+    thread.join(max(0.0, deadline - time.monotonic()))
+    if thread.is_alive():
+        LOG.warning("%s did not end in time and is left behind", name)

@@ -1,14 +1,19 @@
-"""The statements that read the fleet for the scheduler."""
+"""The statements that read the fleet for the scheduler.
+
+Building a statement of this size in SQLAlchemy takes longer than any database needs to run it. So each *shape* of a
+statement is built once, and a page only binds values to it.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Row
 
 from lbaas_scheduler.db.models import (
     STANDARD_CLASSES,
@@ -19,26 +24,74 @@ from lbaas_scheduler.db.models import (
     device_networks,
     devices,
     placements,
+    sched_classes,
 )
 from lbaas_scheduler.domain.capacity import UNLIMITED
+from lbaas_scheduler.domain.fleet import PageQuery, Source
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
-from lbaas_scheduler.scheduler.algorithms.base import Source
-from lbaas_scheduler.scheduler.framework import PageQuery
 
 Load = device_load.c
 
+Statement = tuple[sa.Select[Any], dict[str, Any]]
+"""A statement that is kept, and the values for this once."""
 
-def page(query: PageQuery) -> sa.Select[Any]:
-    """One page of schedulable devices with room for the demand, with their agents.
+MAX_SHAPES = 256
 
-    Each class is read off the index by itself, up to a whole page, and the heads are merged: an index keyed by class first
-    gives an order within a class only.
-    """
-    heads = [head for class_id in sorted(query.class_ids) for head in _heads(query, class_id)]
+VERSION = sa.select(sa.func.coalesce(sa.func.max(sched_classes.c.id), 0)).scalar_subquery().label("version")
+"""Of the device classes: so that reading a page tells whether the classes it was read for are still all there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a page's statement looks like, apart from values. ``demand``: names of resource classes, ascending."""
+
+    source: Source
+    classes: int
+    demand: tuple[str, ...]
+    networks: int
+    seen: bool
+    hinted: bool
+
+
+def page(query: PageQuery) -> Statement:
+    """One page of schedulable devices with room for the demand, with their agents. Order it with :func:`in_order`."""
+    request = query.request
+    demand = sorted(request.demand.items())
+    shape = Shape(
+        source=query.source,
+        classes=len(query.class_ids),
+        demand=tuple(name for name, _ in demand),
+        networks=len(request.networks),
+        seen=bool(query.seen),
+        hinted=request.device_hint is not None,
+    )
+    values: dict[str, Any] = {"tenant": request.tenant_id, "size": query.size}
+    values |= {f"class_{number}": class_id for number, class_id in enumerate(sorted(query.class_ids))}
+    values |= {f"amount_{number}": amount for number, (_, amount) in enumerate(demand)}
+    values |= {f"network_{number}": network_id for number, network_id in enumerate(request.networks)}
+    if query.seen:
+        values["seen"] = sorted(query.seen)
+    if request.device_hint is not None:
+        values["hint"] = request.device_hint
+    if query.source is Source.RANDOM:
+        values["pivot"] = query.pivot
+    return _page(shape), values
+
+
+@lru_cache(MAX_SHAPES)
+def _page(shape: Shape) -> sa.Select[Any]:
+    """Each class is read off the index by itself, up to a whole page, and the heads are merged: an index keyed by class first
+    gives an order within a class only."""
+    heads = [head for number in range(shape.classes) for head in _heads(shape, number)]
     merged = sa.union_all(*heads).subquery("merged") if len(heads) > 1 else heads[0].subquery("merged")
-    hosts_tenant = sa.exists().where(
-        placements.c.tenant_id == query.request.tenant_id, placements.c.device_id == merged.c.device_id
+    device_id = merged.c.device_id
+    hosts_tenant = sa.exists().where(placements.c.tenant_id == sa.bindparam("tenant"), placements.c.device_id == device_id)
+    wired = (
+        sa.exists()
+        .where(device_networks.c.network_id == sa.bindparam(f"network_{number}"), device_networks.c.device_id == device_id)
+        .label(f"wired_{number}")
+        for number in range(shape.networks)
     )
     return (
         sa.select(
@@ -48,27 +101,34 @@ def page(query: PageQuery) -> sa.Select[Any]:
             agents.c.heartbeat_at,
             agents.c.admin_state_up.label("agent_up"),
             hosts_tenant.label("hosts_tenant"),
+            *wired,
+            VERSION,
         )
-        .join(devices, devices.c.id == merged.c.device_id)
-        .join(device_agents, device_agents.c.device_id == merged.c.device_id)
-        .join(agents, agents.c.id == device_agents.c.agent_id)
+        .select_from(merged)
+        .join(devices, devices.c.id == device_id)
+        .outerjoin(device_agents, device_agents.c.device_id == device_id)
+        .outerjoin(agents, agents.c.id == device_agents.c.agent_id)
     )
 
 
-def _heads(query: PageQuery, class_id: int) -> list[sa.Select[Any]]:
+def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
     """The first rows of one class in the order of the source; a RANDOM page goes round at the end."""
-    base = sa.select(device_load).where(Load.class_id == class_id, Load.open == 1, *_room(query.request))
-    if query.seen:
-        base = base.where(Load.device_id.not_in(sorted(query.seen)))
-    if query.request.device_hint is not None:
-        base = base.where(Load.device_id == query.request.device_hint)
-    if query.source is Source.RANDOM:
-        start = sa.select(sa.cast(sa.func.max(Load.seq) * query.pivot, sa.BigInteger)).scalar_subquery()
+    base = sa.select(device_load).where(Load.class_id == sa.bindparam(f"class_{number}"), Load.open == 1, *_room(shape.demand))
+    if shape.seen:
+        base = base.where(Load.device_id.not_in(sa.bindparam("seen", expanding=True)))
+    if shape.hinted:
+        base = base.where(Load.device_id == sa.bindparam("hint"))
+    if shape.source is Source.RANDOM:
+        highest = sa.select(sa.func.max(Load.seq)).correlate(None).scalar_subquery()
+        start = sa.cast(highest * sa.bindparam("pivot", type_=sa.Float), sa.BigInteger)
         parts = [base.where(Load.seq >= start).order_by(Load.seq), base.where(Load.seq < start).order_by(Load.seq)]
     else:
-        parts = [base.order_by(*_ORDERS[query.source])]
+        parts = [base.order_by(*_ORDERS[shape.source])]
+    limit = sa.bindparam("size", type_=sa.Integer)
     # A SELECT of its own around each: SQLite takes no LIMIT in the branches of a UNION.
-    return [sa.select(sa.literal(number).label("part"), part.limit(query.size).subquery()) for number, part in enumerate(parts)]
+    return [
+        sa.select(sa.literal_column(str(turn)).label("part"), part.limit(limit).subquery()) for turn, part in enumerate(parts)
+    ]
 
 
 _ORDERS: Mapping[Source, tuple[sa.ColumnElement[Any], ...]] = {
@@ -78,12 +138,17 @@ _ORDERS: Mapping[Source, tuple[sa.ColumnElement[Any], ...]] = {
 }
 
 
-def _room(request: ScheduleRequest) -> list[sa.ColumnElement[bool]]:
+def _room(demand: Sequence[str]) -> list[sa.ColumnElement[bool]]:
     """Room for the whole demand: the same conditions that guard the claim."""
-    return [room_for(name, amount) for name, amount in sorted(request.demand.items())]
+    return [room_for(name, amount_bind(number)) for number, name in enumerate(demand)]
 
 
-def room_for(resource_class: str, amount: int) -> sa.ColumnElement[bool]:
+def amount_bind(number: int) -> sa.BindParameter[int]:
+    """The amount of the ``number``-th resource class of a demand, in ascending order of the names."""
+    return sa.bindparam(f"amount_{number}", type_=sa.BigInteger)
+
+
+def room_for(resource_class: str, amount: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     """That a device of ``device_load`` has room for ``amount`` of ``resource_class``."""
     if resource_class in STANDARD_CLASSES:
         used, limit = Load[f"{resource_class.lower()}_used"], Load[f"{resource_class.lower()}_max"]
@@ -109,33 +174,26 @@ _KEYS: Mapping[Source, Callable[[Row[Any]], tuple[int, ...]]] = {
 }
 
 
-def wired(conn: Connection, network_ids: Collection[str], device_ids: Collection[str]) -> dict[str, frozenset[str]]:
-    """Device id → those of the networks that are wired to it already."""
-    if not network_ids or not device_ids:
-        return {}
-    found: dict[str, set[str]] = defaultdict(set)
-    c = device_networks.c
-    for row in conn.execute(
-        sa.select(c.device_id, c.network_id).where(c.network_id.in_(network_ids), c.device_id.in_(device_ids))
-    ):
-        found[row.device_id].add(row.network_id)
-    return {device_id: frozenset(networks) for device_id, networks in found.items()}
-
-
-def census(request: ScheduleRequest, heard_since: datetime) -> sa.Select[Any]:
+def census(request: ScheduleRequest, heard_since: datetime, known: Collection[str]) -> Statement:
     """The whole fleet of the request's service, counted by class and by what speaks against a device (NULL = nothing)."""
-    fleet = _fleet(request, Load.class_id, _code(request, heard_since).label("code")).subquery()
-    return sa.select(fleet.c.class_id, fleet.c.code, sa.func.count().label("devices")).group_by(fleet.c.class_id, fleet.c.code)
+    fleet = _fleet(request, known, Load.class_id, _code(request).label("code")).subquery()
+    counted = sa.select(fleet.c.class_id, fleet.c.code, sa.func.count().label("devices"))
+    return counted.group_by(fleet.c.class_id, fleet.c.code), _values(request, heard_since)
 
 
-def census_sample(request: ScheduleRequest, heard_since: datetime, size: int) -> sa.Select[Any]:
+def census_sample(request: ScheduleRequest, heard_since: datetime, known: Collection[str], size: int) -> Statement:
     """The emptiest devices of the fleet, each with what speaks against it."""
-    columns = (Load.class_id, Load.device_id, devices.c.name, _code(request, heard_since).label("code"))
-    return _fleet(request, *columns).order_by(Load.rank, Load.seq).limit(size)
+    columns = (Load.class_id, Load.device_id, devices.c.name, _code(request).label("code"))
+    return _fleet(request, known, *columns).order_by(Load.rank, Load.seq).limit(size), _values(request, heard_since)
 
 
-def _fleet(request: ScheduleRequest, *columns: Any) -> sa.Select[Any]:
-    return (
+def _values(request: ScheduleRequest, heard_since: datetime) -> dict[str, Any]:
+    amounts = {f"amount_{number}": amount for number, (_, amount) in enumerate(sorted(request.demand.items()))}
+    return {"heard_since": heard_since, **amounts}
+
+
+def _fleet(request: ScheduleRequest, known: Collection[str], *columns: Any) -> sa.Select[Any]:
+    fleet = (
         sa.select(*columns)
         .select_from(device_load)
         .join(devices, devices.c.id == Load.device_id)
@@ -143,17 +201,25 @@ def _fleet(request: ScheduleRequest, *columns: Any) -> sa.Select[Any]:
         .outerjoin(agents, agents.c.id == device_agents.c.agent_id)
         .where(devices.c.service == request.service)
     )
+    return fleet.where(Load.device_id.not_in(sorted(known))) if known else fleet
 
 
-def _code(request: ScheduleRequest, heard_since: datetime) -> sa.Case[Any]:
+def _code(request: ScheduleRequest) -> sa.Case[Any]:
     """What speaks against a device, apart from its class: the first that applies."""
-    whens = [
+    whens: list[tuple[sa.ColumnElement[bool], str]] = []
+    if request.exclude:
+        whens.append((Load.device_id.in_(sorted(request.exclude)), "excluded"))
+    if request.device_hint is not None:
+        whens.append((Load.device_id != request.device_hint, "hint"))
+    whens += [
         (devices.c.admin_state == AdminState.DRAINING.value, "device.draining"),
         (devices.c.admin_state == AdminState.DISABLED.value, "device.disabled"),
         (devices.c.status != DeviceStatus.ONLINE.value, "device.offline"),
         (agents.c.id.is_(None), "agent.none"),
         (agents.c.admin_state_up.is_(False), "agent.disabled"),
-        (agents.c.heartbeat_at < heard_since, "agent.down"),
-        *((sa.not_(room_for(name, amount)), f"capacity.{name}") for name, amount in sorted(request.demand.items())),
+        (agents.c.heartbeat_at < sa.bindparam("heard_since", type_=agents.c.heartbeat_at.type), "agent.down"),
     ]
+    for number, name in enumerate(sorted(request.demand)):
+        whens.append((sa.not_(room_for(name, amount_bind(number))), f"capacity.{name}"))
+    whens.append((Load.open == 0, "device.closed"))
     return sa.case(*whens, else_=sa.null())

@@ -1,16 +1,17 @@
 """Reads the fleet for the scheduler: pages of candidates off the index of the hot rows, whatever the size of the fleet.
 
-A page costs one statement, and one more for networks where the request has any. What is cold about a device (its traits,
-interfaces, vendor's own) is kept in memory by id and generation, and read again only after it changed.
+A page costs one statement. What is cold about a device (its traits, interfaces, vendor's own) is kept in memory by id and
+generation, and read again only after it changed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from lbaas_scheduler.db import candidate_sql, devices
@@ -20,13 +21,14 @@ from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.capacity import Usage
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.devices import Candidate, Device
+from lbaas_scheduler.domain.fleet import DeviceClass, Diagnosis, Page, PageQuery, Resolution
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.trail import MAX_REJECTIONS, Rejection
-from lbaas_scheduler.scheduler.classes import Resolution, resolve
-from lbaas_scheduler.scheduler.framework import Page, PageQuery
 
 MAX_KEPT_DEVICES = 10_000
 """Cold rows kept in memory; some kilobytes each."""
+
+_COUNTERS = tuple((name, f"{name.lower()}_used", f"{name.lower()}_max") for name in STANDARD_CLASSES)
 
 
 class SqlCandidates:
@@ -41,93 +43,110 @@ class SqlCandidates:
         self._agent_down = timedelta(seconds=agent_down_seconds)
         self._kept: dict[str, Device] = {}
 
-    def resolve(self, request: ScheduleRequest) -> Resolution:
-        return resolve(self._classes.current(), request)
+    def classes(self) -> Sequence[DeviceClass]:
+        return self._classes.current()
+
+    def refresh(self) -> None:
+        self._classes.refresh()
 
     def page(self, query: PageQuery) -> Page:
         return self._database.read(lambda conn: self._page(conn, query))
 
     def _page(self, conn: Connection, query: PageQuery) -> Page:
-        rows = candidate_sql.in_order(conn.execute(candidate_sql.page(query)).all(), query)
+        statement, values = candidate_sql.page(query)
+        rows = candidate_sql.in_order(conn.execute(statement, values).all(), query)
         if not rows:
             return Page(())
         cold = self._cold(conn, {row.device_id: row.generation for row in rows})
-        wired = candidate_sql.wired(conn, query.request.networks, list(cold))
         heard_since = utcnow() - self._agent_down
-        alive, unreachable = [], []
+        candidates, rejections = [], []
         for row in rows:
-            if row.device_id not in cold:
+            device = cold.get(row.device_id)
+            if device is None:
                 continue  # removed since the page was read
-            candidate = _candidate(row, cold[row.device_id], wired.get(row.device_id, frozenset()))
-            reachable = row.agent_up and row.heartbeat_at >= heard_since
-            (alive if reachable else unreachable).append(candidate)
-        return Page(tuple(alive), tuple(unreachable), last=len(rows) < query.size)
+            code = _agent_fault(row, heard_since)
+            if code is None:
+                candidates.append(_candidate(row, device, query.request.networks))
+            else:
+                rejections.append(Rejection(device.id, device.name, code, _SENTENCES[code]))
+        return Page(tuple(candidates), tuple(rejections), last=len(rows) < query.size, version=rows[0].version)
 
     def _cold(self, conn: Connection, generations: Mapping[str, int]) -> dict[str, Device]:
         kept = self._kept
-        found = {id_: kept[id_] for id_, generation in generations.items() if id_ in kept and kept[id_].generation == generation}
+        found = {}
+        for device_id, generation in generations.items():
+            device = kept.get(device_id)
+            if device is not None and device.generation == generation:
+                found[device_id] = device
         missing = generations.keys() - found.keys()
         if missing:
             read = devices.by_ids(conn, missing)
             if len(kept) + len(read) > MAX_KEPT_DEVICES:
-                kept.clear()
+                # A new one, since other threads may be reading the old one.
+                kept = self._kept = {}
             kept.update(read)
             found.update(read)
         return found
 
-    def diagnose(self, request: ScheduleRequest, resolution: Resolution) -> tuple[Mapping[str, int], Sequence[Rejection]]:
+    def diagnose(self, request: ScheduleRequest, resolution: Resolution, known: Collection[str]) -> Diagnosis:
         heard_since = utcnow() - self._agent_down
-        totals, sample = self._database.read(
+        census = candidate_sql.census(request, heard_since, known)
+        sample = candidate_sql.census_sample(request, heard_since, known, MAX_REJECTIONS)
+        totals, named, version = self._database.read(
             lambda conn: (
-                conn.execute(candidate_sql.census(request, heard_since)).all(),
-                conn.execute(candidate_sql.census_sample(request, heard_since, MAX_REJECTIONS)).all(),
+                conn.execute(*census).all(),
+                conn.execute(*sample).all(),
+                conn.scalar(sa.select(candidate_sql.VERSION)),
             )
         )
         counts: Counter[str] = Counter()
         for row in totals:
-            code, _ = _why(row.class_id, row.code, request, resolution)
-            if code:
-                counts[code] += row.devices
-        rejections = []
-        for row in sample:
-            code, reason = _why(row.class_id, row.code, request, resolution)
-            if code:
-                rejections.append(Rejection(row.device_id, row.name, code, reason))
-        return counts, rejections
+            counts[_why(row, request, resolution)[0]] += row.devices
+        rejections = tuple(Rejection(row.device_id, row.name, *_why(row, request, resolution)) for row in named)
+        return Diagnosis(counts, rejections, version)
 
 
-def _candidate(row: Row[Any], device: Device, networks: frozenset[str]) -> Candidate:
-    usage = {
-        name: Usage(used=getattr(row, f"{name.lower()}_used"), limit=getattr(row, f"{name.lower()}_max"))
-        for name in STANDARD_CLASSES
-    }
+def _agent_fault(row: Row[Any], heard_since: datetime) -> str | None:
+    """What the registry has not noticed yet: a device is closed once its agent is known to be dead."""
+    if row.agent_host is None:
+        return "agent.none"
+    if not row.agent_up:
+        return "agent.disabled"
+    return "agent.down" if row.heartbeat_at < heard_since else None
+
+
+def _candidate(row: Row[Any], device: Device, networks: Sequence[str]) -> Candidate:
+    values = row._mapping
     return Candidate(
         device=device,
-        usage=usage,
-        agent_host=row.agent_host or "",
-        networks=networks,
+        usage={name: Usage(values[used], values[limit]) for name, used, limit in _COUNTERS},
+        agent_host=row.agent_host,
+        networks=frozenset(network for number, network in enumerate(networks) if values[f"wired_{number}"]),
         hosts_tenant=bool(row.hosts_tenant),
         load=row.rank,
     )
 
 
 _SENTENCES = {
+    "excluded": "was excluded by the request",
+    "hint": "is not the device that was asked for",
     "device.draining": "is being drained",
     "device.disabled": "is disabled",
     "device.offline": "is not ONLINE",
+    "device.closed": "is not open for new resources",
     "agent.none": "no agent drives it",
     "agent.down": "its agent does not report",
     "agent.disabled": "its agent is disabled",
+    "unexamined": "was not looked at within [scheduler] max_rounds",
 }
 
 
-def _why(class_id: int, code: str | None, request: ScheduleRequest, resolution: Resolution) -> tuple[str, str]:
-    """The first thing that speaks against a device: its class, else its state; ("", "") = nothing does."""
-    if class_id in resolution.dropped:
-        return resolution.dropped[class_id]
-    if code is None:
-        return "", ""
+def _why(row: Row[Any], request: ScheduleRequest, resolution: Resolution) -> tuple[str, str]:
+    """Code and sentence of the first thing that speaks against a device: its class, else its state."""
+    if row.class_id in resolution.dropped:
+        return resolution.dropped[row.class_id]
+    code = row.code or "unexamined"
     if code.startswith("capacity."):
         resource_class = code.partition(".")[2]
-        return code, f"has no room for {request.demand.get(resource_class, 1)} {resource_class}"
-    return code, _SENTENCES.get(code, code)
+        return code, f"has no room for {request.demand[resource_class]} {resource_class}"
+    return code, _SENTENCES[code]

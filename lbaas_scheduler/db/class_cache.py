@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db.models import sched_classes
+from lbaas_scheduler.db import sched_classes
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.fleet import DeviceClass
 from lbaas_scheduler.domain.statuses import Form
-from lbaas_scheduler.scheduler.classes import DeviceClass
 
 
 class ClassCache:
-    """Asks for the version at every use, and reads the classes again only when it has grown."""
+    """Read at the first use, and when told that the version has grown. Shared by all threads."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._version = 0
-        self._classes: tuple[DeviceClass, ...] = ()
+        self._classes: tuple[DeviceClass, ...] | None = None
 
     def current(self) -> tuple[DeviceClass, ...]:
-        return self._database.read(self._current)
+        classes = self._classes
+        return self.refresh() if classes is None else classes
 
-    def _current(self, conn: Connection) -> tuple[DeviceClass, ...]:
-        version = conn.scalar(sa.select(sa.func.max(sched_classes.c.id))) or 0
-        if version != self._version:
-            self._classes = _read(conn)
-            self._version = self._classes[-1].id if self._classes else 0
-        return self._classes
+    def refresh(self) -> tuple[DeviceClass, ...]:
+        classes = self._database.read(_read)
+        self._classes = classes
+        return classes
 
 
 def _read(conn: Connection) -> tuple[DeviceClass, ...]:
-    rows = conn.execute(sa.select(sched_classes).order_by(sched_classes.c.id)).all()
     return tuple(
         DeviceClass(
-            id=row.id,
-            service=row.service,
-            device_type=row.device_type,
-            zone=row.zone,
-            form=Form(row.form),
-            tenant_id=row.tenant_id,
-            shared=row.shared,
-            traits=frozenset(row.traits),
+            id=class_id,
+            service=cls.service,
+            device_type=cls.device_type,
+            zone=cls.zone,
+            form=Form(cls.form),
+            tenant_id=cls.tenant_id,
+            shared=cls.shared,
+            traits=frozenset(cls.traits),
         )
-        for row in rows
+        for class_id, cls in sched_classes.all(conn)
     )

@@ -42,17 +42,23 @@ def detach(conn: Connection, device_id: str, network_ids: Collection[str]) -> No
     conn.execute(sa.delete(device_networks).where(of_these, C.vips <= 0))
 
 
+_ROW = sa.and_(C.device_id == sa.bindparam("device"), C.network_id == sa.bindparam("network"))
+_SHARE = sa.update(device_networks).where(_ROW).values(vips=C.vips + 1)
+_COUNT = (
+    sa.select(C.interface, sa.func.count().label("networks")).where(C.device_id == sa.bindparam("device")).group_by(C.interface)
+)
+_INSERT = sa.insert(device_networks)
+
+
 def _share(conn: Connection, device_id: str, network_id: str) -> bool:
-    wired = sa.update(device_networks).where(C.device_id == device_id, C.network_id == network_id)
-    return bool(conn.execute(wired.values(vips=C.vips + 1)).rowcount)
+    return bool(conn.execute(_SHARE, {"device": device_id, "network": network_id}).rowcount)
 
 
 def _wire(conn: Connection, device: Device, network_id: str) -> bool:
     interface = _free_interface(conn, device)
     if interface is None:
         return False
-    values = {"network_id": network_id, "device_id": device.id, "interface": interface, "vips": 1}
-    conn.execute(sa.insert(device_networks).values(**values))
+    conn.execute(_INSERT, {"network_id": network_id, "device_id": device.id, "interface": interface, "vips": 1})
     return True
 
 
@@ -60,8 +66,7 @@ def _free_interface(conn: Connection, device: Device) -> str | None:
     """The first interface with a VLAN left; "" for a device without registered interfaces."""
     if not device.interfaces:
         return ""
-    count = sa.select(C.interface, sa.func.count()).where(C.device_id == device.id).group_by(C.interface)
-    wired = dict(conn.execute(count).tuples().all())
+    wired = {row.interface: row.networks for row in conn.execute(_COUNT, {"device": device.id})}
     for interface in device.interfaces:
         if interface.max_vlans < 0 or wired.get(interface.name, 0) < interface.max_vlans:
             return interface.name

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -66,21 +67,23 @@ def claim(conn: Connection, request: ScheduleRequest, candidate: Candidate) -> s
 
 def insert(conn: Connection, request: ScheduleRequest, decision: Decision, role: str = CURRENT) -> None:
     """Write down a claim that was made. A second one for the same resource and role violates the primary key."""
-    conn.execute(
-        sa.insert(placements).values(
-            resource_id=request.resource_id,
-            role=role,
-            service=request.service,
-            device_id=decision.device_id,
-            tenant_id=request.tenant_id,
-            service_type_id=request.service_type_id,
-            amounts=dict(request.demand),
-            networks=list(request.networks),
-            score=decision.score,
-            trail=asdict(decision.trail),
-            created_at=utcnow(),
-        )
-    )
+    values = {
+        "resource_id": request.resource_id,
+        "role": role,
+        "service": request.service,
+        "device_id": decision.device_id,
+        "tenant_id": request.tenant_id,
+        "service_type_id": request.service_type_id,
+        "amounts": dict(request.demand),
+        "networks": list(request.networks),
+        "score": decision.score,
+        "trail": asdict(decision.trail),
+        "created_at": utcnow(),
+    }
+    conn.execute(_INSERT, values)
+
+
+_INSERT = sa.insert(placements)
 
 
 def release(conn: Connection, resource_id: str, role: str = CURRENT) -> bool:
@@ -104,7 +107,7 @@ def give_back(conn: Connection, device_id: str, amounts: Amounts, networks: Coll
     if standard:
         _add(conn, device_id, {name: -amount for name, amount in standard.items()})
     for name, amount in _own_classes(amounts):
-        conn.execute(_own(device_id, name).values(used=device_capacities.c.used - amount))
+        conn.execute(_ADD_OWN, {"device": device_id, "name": name, "amount": -amount})
     if networks:
         device_networks.detach(conn, device_id, networks)
 
@@ -162,25 +165,37 @@ def _take(conn: Connection, device_id: str, demand: Amounts) -> bool:
 
 def _add(conn: Connection, device_id: str, amounts: Amounts, *, guarded: bool = False, only_open: bool = False) -> bool:
     """Change the counters of standard classes, with what is derived from them; whether the row was there and had room."""
+    names = tuple(sorted(amounts))
+    values = {f"amount_{number}": amounts[name] for number, name in enumerate(names)}
+    return bool(conn.execute(_addition(names, guarded, only_open), {"device": device_id, **values}).rowcount)
+
+
+@lru_cache(maxsize=64)
+def _addition(names: tuple[str, ...], guarded: bool, only_open: bool) -> sa.Update:
+    """Built once per set of classes: building it takes longer than running it."""
+    amounts = {name: candidate_sql.amount_bind(number) for number, name in enumerate(names)}
     after = {name: device_load.used(name) + amount for name, amount in amounts.items()}
-    conditions = [load_table.c.device_id == device_id]
+    conditions = [load_table.c.device_id == sa.bindparam("device")]
     if only_open:
         conditions.append(load_table.c.open == 1)
     if guarded:
         conditions += [candidate_sql.room_for(name, amount) for name, amount in amounts.items()]
     values = [*device_load.derived_values(used_after=after), *((device_load.used(name), value) for name, value in after.items())]
-    return bool(conn.execute(sa.update(load_table).where(*conditions).ordered_values(*values)).rowcount)
+    return sa.update(load_table).where(*conditions).ordered_values(*values)
 
 
 def _take_own(conn: Connection, device_id: str, name: str, amount: int) -> bool:
-    c = device_capacities.c
-    room = sa.or_(c.limit == UNLIMITED, c.used + amount <= c.limit)
-    return bool(conn.execute(_own(device_id, name).where(room).values(used=c.used + amount)).rowcount)
+    return bool(conn.execute(_TAKE_OWN, {"device": device_id, "name": name, "amount": amount}).rowcount)
 
 
-def _own(device_id: str, name: str) -> sa.Update:
-    c = device_capacities.c
-    return sa.update(device_capacities).where(c.device_id == device_id, c.resource_class == name)
+_OWN = device_capacities.c
+_AMOUNT = sa.bindparam("amount", type_=sa.BigInteger)
+_ADD_OWN = (
+    sa.update(device_capacities)
+    .where(_OWN.device_id == sa.bindparam("device"), _OWN.resource_class == sa.bindparam("name"))
+    .values(used=_OWN.used + _AMOUNT)
+)
+_TAKE_OWN = _ADD_OWN.where(sa.or_(_OWN.limit == UNLIMITED, _OWN.used + _AMOUNT <= _OWN.limit))
 
 
 def _standard(amounts: Amounts) -> dict[str, int]:

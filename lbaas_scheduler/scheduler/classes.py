@@ -7,36 +7,13 @@ left with an index look-up by class id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
+from lbaas_scheduler.domain.fleet import DeviceClass, Resolution
 from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
-from lbaas_scheduler.domain.statuses import Form
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceClass:
-    """``tenant_id`` "" = the operator's."""
-
-    id: int
-    service: str
-    device_type: str
-    zone: str
-    form: Form
-    tenant_id: str
-    shared: bool
-    traits: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """``tiers``: sets of class ids, to be tried one after the other. ``dropped``: class id → code and sentence."""
-
-    tiers: tuple[frozenset[int], ...]
-    dropped: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-
-
-def resolve(classes: Iterable[DeviceClass], request: ScheduleRequest) -> Resolution:
+def resolve(classes: Sequence[DeviceClass], request: ScheduleRequest) -> Resolution:
     """Which classes may take the request, in tiers by tenancy; and why the others may not."""
     own, shared = set(), set()
     dropped: dict[int, tuple[str, str]] = {}
@@ -51,7 +28,8 @@ def resolve(classes: Iterable[DeviceClass], request: ScheduleRequest) -> Resolut
         else:
             shared.add(cls.id)
     tiers = (own, shared) if request.tenancy is Tenancy.PRIVATE_FIRST else (own | shared,)
-    return Resolution(tuple(frozenset(tier) for tier in tiers if tier), dropped)
+    version = max((cls.id for cls in classes), default=0)
+    return Resolution(tuple(frozenset(tier) for tier in tiers if tier), dropped, version)
 
 
 def _objections(cls: DeviceClass, request: ScheduleRequest) -> Iterator[tuple[str, str]]:

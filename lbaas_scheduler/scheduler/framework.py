@@ -2,53 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from random import Random
 from typing import Protocol
 
 from lbaas_scheduler.domain.devices import Candidate
+from lbaas_scheduler.domain.fleet import DeviceClass, Diagnosis, Page, PageQuery, Resolution
 from lbaas_scheduler.domain.requests import ScheduleRequest
-from lbaas_scheduler.domain.trail import Rejection
 from lbaas_scheduler.errors import ConfigurationError
-from lbaas_scheduler.scheduler.algorithms.base import Algorithm, Source
-from lbaas_scheduler.scheduler.classes import Resolution
+from lbaas_scheduler.scheduler.algorithms.base import Algorithm
 from lbaas_scheduler.scheduler.gate import HandlerGate, Judged
 from lbaas_scheduler.scheduler.recorder import Recorder
+
+
+class ClassesChanged(Exception):
+    """A class of devices was added since the request was resolved: read the classes and resolve it again."""
 
 
 class CandidateReader(Protocol):
     """Reads the fleet. Implemented by ``db/candidates.py``; by a list in tests."""
 
-    def resolve(self, request: ScheduleRequest) -> Resolution:
-        """Which classes of devices may take the request."""
+    def classes(self) -> Sequence[DeviceClass]:
+        """All classes of devices, as this process knows them: possibly not the newest."""
+
+    def refresh(self) -> None:
+        """Read the classes anew."""
 
     def page(self, query: PageQuery) -> Page:
         """Read up to ``query.size`` schedulable devices with room for the request's demand."""
 
-    def diagnose(self, request: ScheduleRequest, resolution: Resolution) -> tuple[Mapping[str, int], Sequence[Rejection]]:
-        """Why devices did not even become candidates: counts by code over the whole fleet, and some of them by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageQuery:
-    """``pivot`` in [0, 1) is where a RANDOM page starts. ``seen``: ids of devices not to be read again."""
-
-    request: ScheduleRequest
-    class_ids: frozenset[int]
-    source: Source
-    size: int
-    seen: frozenset[str]
-    pivot: float
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """``last``: the source holds no more than this. ``unreachable``: read, but without a live agent."""
-
-    candidates: tuple[Candidate, ...]
-    unreachable: tuple[Candidate, ...] = ()
-    last: bool = True
+    def diagnose(self, request: ScheduleRequest, resolution: Resolution, known: Collection[str]) -> Diagnosis:
+        """Why the devices of the fleet cannot take the request, but for the ``known`` ones (ids)."""
 
 
 class Scheduler:
@@ -86,10 +70,13 @@ class Scheduler:
         """Devices that can take the request, best first, a page at a time; ends after ``max_rounds`` or with the fleet.
 
         The next page is read only when it is asked for: a caller that claims a device of the first never pays for it.
+
+        :raises ClassesChanged: ``resolution`` is out of date.
+        :raises ConfigurationError: the request names an algorithm that is not loaded.
         """
         algorithm = self._algorithm(request)
         random = Random() if self._seed is None else Random(f"{self._seed}:{request.resource_id}")  # noqa: S311
-        for candidates in self._read(request, resolution, algorithm, reader, recorder, random):
+        for candidates in self._read(request, resolution, algorithm, reader, recorder, random.random()):
             judged = {each.candidate.device.id: each for each in self._gate.judge(request, candidates, recorder)}
             ranked = algorithm.rank(request, [each.candidate for each in judged.values()], random)
             yield _prefer([judged[candidate.device.id] for candidate in ranked], request.preferred)
@@ -101,10 +88,9 @@ class Scheduler:
         algorithm: Algorithm,
         reader: CandidateReader,
         recorder: Recorder,
-        random: Random,
+        pivot: float,
     ) -> Iterator[tuple[Candidate, ...]]:
         seen = set(request.exclude)
-        pivot = random.random()
         for class_ids in resolution.tiers:
             for source in algorithm.sources(request):
                 last = False
@@ -113,11 +99,12 @@ class Scheduler:
                         return
                     recorder.rounds += 1
                     page = reader.page(PageQuery(request, class_ids, source, self._page_size, frozenset(seen), pivot))
+                    if page.version not in (None, resolution.version):
+                        raise ClassesChanged
                     last = page.last
-                    recorder.examined += len(page.candidates) + len(page.unreachable)
-                    for candidate in page.unreachable:
-                        recorder.reject(candidate, "agent.down", "its agent does not report")
-                    seen.update(candidate.device.id for candidate in (*page.candidates, *page.unreachable))
+                    recorder.read(page)
+                    seen.update(candidate.device.id for candidate in page.candidates)
+                    seen.update(rejection.device_id for rejection in page.rejections)
                     if page.candidates:
                         yield page.candidates
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from lbaas_scheduler.domain.devices import Candidate
+from lbaas_scheduler.domain.fleet import Diagnosis, Page
 from lbaas_scheduler.domain.trail import MAX_REJECTIONS, Rejection, Trail
 
 
@@ -17,20 +18,32 @@ class Recorder:
         self._tenancy = tenancy
         self._dropped: Counter[str] = Counter()
         self._rejections: list[Rejection] = []
+        self._rejected: set[str] = set()
         self.rounds = 0
         self.examined = 0
+
+    @property
+    def rejected(self) -> frozenset[str]:
+        """Ids of all devices that were rejected, the ones not named in the trail too."""
+        return frozenset(self._rejected)
+
+    def read(self, page: Page) -> None:
+        self.examined += len(page.candidates) + len(page.rejections)
+        for rejection in page.rejections:
+            self.add(rejection)
 
     def reject(self, candidate: Candidate, code: str, reason: str) -> None:
         self.add(Rejection(candidate.device.id, candidate.device.name, code, reason))
 
     def add(self, rejection: Rejection) -> None:
         self._dropped[rejection.code] += 1
+        self._rejected.add(rejection.device_id)
         self._keep((rejection,))
 
-    def diagnose(self, counts: Mapping[str, int], rejections: Iterable[Rejection]) -> None:
-        """Add what SQL dropped before anybody looked: counts over the whole fleet, and some devices by name."""
-        self._dropped.update(counts)
-        self._keep(rejections)
+    def diagnose(self, diagnosis: Diagnosis) -> None:
+        """Add what was dropped before anybody looked. It must leave out the :attr:`rejected` ones, which count already."""
+        self._dropped.update(diagnosis.counts)
+        self._keep(diagnosis.rejections)
 
     def _keep(self, rejections: Iterable[Rejection]) -> None:
         free = MAX_REJECTIONS - len(self._rejections)

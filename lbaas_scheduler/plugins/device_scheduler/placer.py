@@ -12,8 +12,9 @@ from lbaas_scheduler.db import placements
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.trail import Decision, Rejection, Trail
-from lbaas_scheduler.errors import InvalidRequest, NoValidDevice
-from lbaas_scheduler.scheduler.framework import CandidateReader, Scheduler
+from lbaas_scheduler.errors import InvalidRequest, NoValidDevice, Unavailable
+from lbaas_scheduler.scheduler.classes import resolve
+from lbaas_scheduler.scheduler.framework import CandidateReader, ClassesChanged, Scheduler
 from lbaas_scheduler.scheduler.gate import Judged
 from lbaas_scheduler.scheduler.recorder import Recorder
 
@@ -23,6 +24,9 @@ Within = Callable[[Connection, Decision], None]
 """Writes what belongs to a placement in its transaction. May be called again for the same decision, after a deadlock."""
 
 FIRST_EPOCH = 1
+
+MAX_REFRESHES = 5
+"""So many times one placement starts over because a new class of devices was registered meanwhile."""
 
 
 class Placer:
@@ -45,15 +49,27 @@ class Placer:
         :param within: called in that transaction, after the claim; what it raises undoes everything and comes out.
         :raises NoValidDevice: ``kwargs["trail"]`` says why.
         :raises InvalidRequest: the service is unknown.
+        :raises Unavailable: the database is away.
         """
+        for _ in range(MAX_REFRESHES):
+            try:
+                return self._place(request, within)
+            except ClassesChanged:
+                self._reader.refresh()
+        raise Unavailable(dependency="The scheduler", reason="classes of devices were added faster than it could read them")
+
+    def _place(self, request: ScheduleRequest, within: Within | None) -> Decision:
         scheduler = self._scheduler(request.service)
         recorder = scheduler.recorder(request)
-        resolution = self._reader.resolve(request)
+        resolution = resolve(self._reader.classes(), request)
         for page in scheduler.pages(request, resolution, self._reader, recorder):
             decision = self._claim(request, page, recorder, within)
             if decision is not None:
                 return decision
-        recorder.diagnose(*self._reader.diagnose(request, resolution))
+        diagnosis = self._reader.diagnose(request, resolution, recorder.rejected)
+        if diagnosis.version != resolution.version:
+            raise ClassesChanged
+        recorder.diagnose(diagnosis)
         trail = recorder.trail()
         LOG.warning("No device for %s of tenant %s: %s", request.resource_id, request.tenant_id, trail.summary())
         raise NoValidDevice(resource_id=request.resource_id, summary=trail.summary(), trail=asdict(trail))

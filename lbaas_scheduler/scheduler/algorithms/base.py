@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from enum import StrEnum
 from random import Random
 
 from lbaas_scheduler.domain.devices import Candidate
+from lbaas_scheduler.domain.fleet import Source
 from lbaas_scheduler.domain.requests import ScheduleRequest
 
-
-class Source(StrEnum):
-    """An order in which the database can read candidates off an index, a page at a time."""
-
-    BY_LOAD = "by_load"
-    """Emptiest first."""
-    BY_FILL = "by_fill"
-    """Fullest first."""
-    BY_AGE = "by_age"
-    """In the order of registration."""
-    RANDOM = "random"
-    """From a random place on, in the order of registration."""
+__all__ = ["Algorithm", "Source"]
 
 
 class Algorithm(ABC):

@@ -7,10 +7,8 @@ import queue
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 
 from oslo_config import cfg
-from oslo_service.backend import BackendType, init_backend
 
 from lbaas_scheduler import extensions
 from lbaas_scheduler.agent.service import AgentService
@@ -30,7 +28,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     :returns: 0 after an orderly stop, 1 if the configuration does not allow to start.
     """
-    init_backend(BackendType.THREADING)
     conf = cfg.CONF
     loading.load(conf, sys.argv[1:] if argv is None else argv, PROG)
     # Before anything is started: a signal that comes meanwhile then ends the agent in order, only later.
@@ -61,11 +58,8 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
 def _catch() -> queue.SimpleQueue[int]:
     signals: queue.SimpleQueue[int] = queue.SimpleQueue()
 
-    def note(number: int, frame: FrameType | None) -> None:
-        signals.put(number)
-
     for number in SIGNALS:
-        signal.signal(number, note)
+        signal.signal(number, lambda number, _frame: signals.put(number))
     return signals
 
 

@@ -21,6 +21,8 @@ def test_no_function_is_longer_than_40_lines_without_a_reason():
     """Its docstring does not count: it is there for the callers, not for whoever reads the code."""
     found = {}
     for path, tree in trees().items():
+        if "/migrations/versions/" in path:  # lists of columns, written once and never touched again
+            continue
         text = (ROOT / path).read_text().splitlines()
         for function in functions(tree):
             source = text[function.lineno - 1 : function.end_lineno]

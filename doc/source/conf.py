@@ -1,0 +1,25 @@
+"""Sphinx configuration. Only pages and docstrings: a build takes seconds and needs no network."""
+
+import configparser
+from pathlib import Path
+
+# Settles that oslo.service runs on threads, before autodoc imports oslo.messaging.
+import lbaas_scheduler.rpc  # noqa: F401
+
+_setup = configparser.ConfigParser(interpolation=None)
+_setup.read(Path(__file__).parents[2] / "setup.cfg")
+
+project = "lbaas-scheduler"
+author = copyright = "the lbaas-scheduler authors"
+release = version = _setup["metadata"]["version"]
+
+extensions = ["sphinx.ext.autodoc"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_class_signature = "separated"
+python_use_unqualified_type_names = True
+
+html_theme = "alabaster"
+html_theme_options = {"description": "VIPs onto a fleet of vendors' load balancers", "fixed_sidebar": True}
+html_show_sourcelink = False
+nitpicky = False

@@ -43,20 +43,36 @@ POSTGRESQL_STATES = frozenset(
         "57P03",  # cannot_connect_now: starting up or shutting down
     }
 )
-# A connection that PostgreSQL refuses has no SQLSTATE in psycopg; these refusals do not pass.
-FINAL_REFUSALS = ("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry", "permission denied")
+MYSQL_REFUSALS = frozenset({1044, 1045, 1049, 1698})  # access denied (user, database, plugin), unknown database
+
+# A connection that PostgreSQL refuses has no SQLSTATE in psycopg; these refusals do not pass by themselves.
+POSTGRESQL_REFUSALS = (
+    "authentication failed",
+    "no password supplied",
+    "does not exist",
+    "no pg_hba.conf entry",
+    "permission denied",
+)
 
 
 def is_transient(error: BaseException) -> bool:
     """Whether repeating the whole transaction can cure ``error``."""
     if isinstance(error, TRANSIENT):
-        return not _is_final_refusal(error)
+        return True
     if isinstance(error, exc.DBAPIError):
         return error.connection_invalidated or _is_transient_in_driver(error.orig)
     if isinstance(error, exception.DBError):
-        inner = error.inner_exception
-        return isinstance(inner, exc.DBAPIError) and is_transient(inner)
+        return isinstance(error.inner_exception, exc.DBAPIError) and is_transient(error.inner_exception)
     return False
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether the database cannot be entered with what ``[database] connection`` says: wrong user, password, name, or folder."""
+    if isinstance(error, exception.DBNonExistentDatabase):
+        return True
+    if not isinstance(error, exc.DBAPIError):
+        return False
+    return _code(error.orig) in MYSQL_REFUSALS or _is_refused_by_postgresql(error.orig)
 
 
 def _is_transient_in_driver(orig: Any) -> bool:
@@ -64,18 +80,19 @@ def _is_transient_in_driver(orig: Any) -> bool:
         # The low byte is the primary code; the rest tells variants such as SQLITE_BUSY_SNAPSHOT apart.
         primary = getattr(orig, "sqlite_errorcode", 0) & 0xFF
         return primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-    if hasattr(orig, "sqlstate"):
-        return _is_transient_in_psycopg(orig)
-    code = orig.args[0] if getattr(orig, "args", None) else None
-    return code in MYSQL_CODES
-
-
-def _is_transient_in_psycopg(orig: Any) -> bool:
-    if orig.sqlstate is not None:
+    if isinstance(_code(orig), int):
+        return _code(orig) in MYSQL_CODES
+    if getattr(orig, "sqlstate", None):
         return orig.sqlstate in POSTGRESQL_STATES or orig.sqlstate.startswith("08")
-    return type(orig).__name__ in ("OperationalError", "ConnectionTimeout") and not _is_final_refusal(orig)
+    is_connecting = type(orig).__name__ in ("OperationalError", "ConnectionTimeout")
+    return is_connecting and not _is_refused_by_postgresql(orig)
 
 
-def _is_final_refusal(error: BaseException) -> bool:
-    text = str(error)
-    return any(refusal in text for refusal in FINAL_REFUSALS)
+def _is_refused_by_postgresql(orig: Any) -> bool:
+    return getattr(orig, "sqlstate", "") is None and any(refusal in str(orig) for refusal in POSTGRESQL_REFUSALS)
+
+
+def _code(orig: Any) -> object:
+    """MySQL's error number: its drivers put it first, the others put a text there."""
+    arguments = getattr(orig, "args", None)
+    return arguments[0] if arguments else None

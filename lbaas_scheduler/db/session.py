@@ -27,7 +27,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from lbaas_scheduler.db import engine as engines
 from lbaas_scheduler.db import faults
-from lbaas_scheduler.errors import Unavailable
+from lbaas_scheduler.errors import ConfigurationError, Unavailable
 
 T = TypeVar("T")
 
@@ -87,6 +87,7 @@ class Database:
         are keyed so that it notices.
 
         :raises Unavailable: such an error did not pass within ``[database] db_max_retries``.
+        :raises ConfigurationError: the server lets us in by no means: wrong user, password or name.
         :raises NestedTransaction: called from inside another transaction's ``work``.
         Whatever else ``work`` raises comes out unchanged.
         """
@@ -122,9 +123,11 @@ class Database:
             try:
                 return repeating()
             except (oslo_db_exception.DBError, exc.DBAPIError) as error:
-                if not faults.is_transient(error):
-                    raise
-                raise Unavailable(dependency="The database", reason=_first_line(error)) from error
+                if faults.is_transient(error):
+                    raise Unavailable(dependency="The database", reason=_first_line(error)) from error
+                if faults.is_refused(error):
+                    raise ConfigurationError(reason=f"[database] connection: {_first_line(error)}") from error
+                raise
 
     @contextmanager
     def _only_one(self, kind: str) -> Iterator[None]:
@@ -148,6 +151,7 @@ class Database:
 
 
 def _first_line(error: BaseException) -> str:
-    orig = getattr(error, "orig", None) or error
+    inner = getattr(error, "inner_exception", None) or error
+    orig = getattr(inner, "orig", None) or inner
     lines = str(orig).strip().splitlines()
     return lines[0] if lines else type(orig).__name__

@@ -45,19 +45,21 @@ class LBaaSError(Exception):
 
     :param message: sentence for a person; the class's ``template``, filled with ``details``, when absent.
     :param details: facts, JSON-serialisable, kept in :attr:`kwargs`.
+
+    oslo.messaging rebuilds it as ``Class(*args, **kwargs)``: the message travels in ``args``, hence never in ``kwargs``.
     """
 
     template = "An unknown error occurred."
 
     def __init__(self, message: str | None = None, **details: Any) -> None:
         self.message = message if message is not None else self.template.format_map(_Missing(details))
-        self.kwargs: dict[str, Any] = {"message": self.message, **details}
+        self.kwargs: dict[str, Any] = details
         super().__init__(self.message)
 
     @property
     def details(self) -> dict[str, Any]:
         """The facts that the error was raised with, without its message."""
-        return {key: value for key, value in self.kwargs.items() if key != "message"}
+        return dict(self.kwargs)
 
 
 class _Missing(dict):  # type: ignore[type-arg]

@@ -31,7 +31,7 @@ _SECTION = re.compile(r"^\[([^\]\n]+)\]$", re.MULTILINE)
 
 def generate() -> str:
     """The text of the sample."""
-    sections = split(_as_generated())
+    sections = split(_as_written_by_people(_as_generated()))
     names = [name for name in OURS if name in sections] + sorted(sections.keys() - set(OURS))
     return _HEADING + "\n\n".join(sections[name].strip() for name in names) + "\n"
 
@@ -41,6 +41,13 @@ def split(text: str) -> dict[str, str]:
     starts = [(found[1], found.start()) for found in _SECTION.finditer(text)]
     ends = [start for _, start in starts[1:]] + [len(text)]
     return {name: text[start:end].strip() for (name, start), end in zip(starts, ends, strict=True)}
+
+
+def _as_written_by_people(text: str) -> str:
+    """The generator writes the names of groups in small letters. Reading, oslo.config takes them either way."""
+    for name in OURS:
+        text = text.replace(f"[{name.lower()}]", f"[{name}]")
+    return text
 
 
 def _as_generated() -> str:

@@ -9,12 +9,12 @@ import inspect
 import pytest
 
 from lbaas_scheduler import extensions
-from lbaas_scheduler.networks.connector import NetworkConnector
 from lbaas_scheduler.plugins.base import ServicePluginBase
 from lbaas_scheduler.scheduler.algorithms.base import Algorithm
 from lbaas_scheduler.scheduler.services import Service
 from lbaas_scheduler.sdk.drivers import AgentDriver
 from lbaas_scheduler.sdk.handlers import DeviceHandler
+from lbaas_scheduler.sdk.networks import NetworkConnector
 from tests.house.sources import ROOT
 
 INTERFACES = {

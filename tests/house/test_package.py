@@ -15,7 +15,7 @@ import pytest
 from tests.house.sources import ROOT, imported, trees
 
 SOURCES = ["lbaas_scheduler", "setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"]
-NOT_CODE = {".j2", ".ini", ".mako", ".json", ".yaml", ".typed"}
+NOT_CODE = {".j2", ".ini", ".mako", ".json", ".yaml"}
 
 
 @pytest.fixture(scope="module")

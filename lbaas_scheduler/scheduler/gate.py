@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_STUCK_CALLS = 8
-"""So many unfinished calls of one handler and no further one is made until one of them returns."""
+"""So many calls of one handler that ran past their time and no further one is made until one of them returns."""
 
 DEFAULT_WEIGHT = 50.0
 """What :meth:`DeviceHandler.weigh` says when a vendor does not override it."""
@@ -50,9 +50,7 @@ class HandlerGate:
     def __init__(self, handlers: Mapping[str, DeviceHandler], timeout_seconds: float) -> None:
         self.handlers = handlers
         self.timeout_seconds = timeout_seconds
-        self._free = defaultdict(lambda: threading.BoundedSemaphore(MAX_STUCK_CALLS))
-        for device_type in handlers:
-            self._free[device_type] = threading.BoundedSemaphore(MAX_STUCK_CALLS)
+        self._stuck = {device_type: _Stuck() for device_type in handlers}
 
     def judge(self, request: ScheduleRequest, candidates: Sequence[Candidate], recorder: Recorder) -> list[Judged]:
         """Ask each candidate's handler; the rejected ones go to ``recorder``. Keeps the order."""
@@ -77,7 +75,7 @@ class HandlerGate:
         if handler is None:
             raise DriverError(reason=f"no handler is loaded for device type '{device_type}'")
         bounded = timeout_seconds if timeout_seconds is not None else self.timeout_seconds
-        call = _Call(device_type, self._free[device_type], lambda: work(handler))
+        call = _Call(device_type, self._stuck[device_type], lambda: work(handler))
         if not call.wait(time.monotonic() + bounded):
             raise DriverError(reason=f"the handler of {device_type} {call.fault(bounded)}")
         if isinstance(call.error, InvalidRequest):
@@ -94,7 +92,7 @@ class HandlerGate:
         if _has_no_opinion(handler):
             trial.accept_all()
             return trial
-        trial.call = _Call(device_type, self._free[device_type], lambda: trial.run(handler))
+        trial.call = _Call(device_type, self._stuck[device_type], lambda: trial.run(handler))
         return trial
 
 
@@ -104,17 +102,27 @@ def _has_no_opinion(handler: DeviceHandler) -> bool:
     return cls.is_good is DeviceHandler.is_good and cls.weigh is DeviceHandler.weigh
 
 
+class _Stuck:
+    """How many calls of one handler were given up and have not returned yet. Calls that are in time do not count, however many
+    placements run at once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.calls = 0
+
+
 class _Call:
     """One call in a thread of its own, which is left behind if it does not end in time."""
 
-    def __init__(self, device_type: str, free: threading.BoundedSemaphore, work: Callable[[], Any]) -> None:
+    def __init__(self, device_type: str, stuck: _Stuck, work: Callable[[], Any]) -> None:
         self.device_type = device_type
         self.value: Any = None
         self.error: BaseException | None = None
-        self._free = free
+        self._stuck = stuck
         self._work = work
         self._done = threading.Event()
-        self.busy = not free.acquire(blocking=False)
+        self._given_up = False
+        self.busy = stuck.calls >= MAX_STUCK_CALLS
         if not self.busy:
             threading.Thread(target=self._run, name=f"handler-{device_type}", daemon=True).start()
 
@@ -126,8 +134,9 @@ class _Call:
             if not isinstance(error, InvalidRequest):
                 LOG.exception("The handler of %s raised", self.device_type)
         finally:
-            self._free.release()
-            self._done.set()
+            with self._stuck.lock:
+                self._done.set()
+                self._stuck.calls -= self._given_up
 
     def wait(self, deadline: float) -> bool:
         if self.busy:
@@ -135,6 +144,11 @@ class _Call:
             return False
         if self._done.wait(max(0.0, deadline - time.monotonic())):
             return True
+        with self._stuck.lock:
+            if self._done.is_set():
+                return True
+            self._given_up = True
+            self._stuck.calls += 1
         LOG.error("The handler of %s did not answer in time", self.device_type)
         return False
 
@@ -162,9 +176,17 @@ class _Trial:
 
     def run(self, handler: DeviceHandler) -> None:
         for candidate in self._share:
+            self._answers.append(self._ask(handler, candidate))
+
+    def _ask(self, handler: DeviceHandler, candidate: Candidate) -> tuple[Any, Any]:
+        """A device that its handler stumbles over is rejected by itself: it must not cost the vendor's other devices."""
+        try:
             verdict = handler.is_good(candidate, self._request)
             accepted = isinstance(verdict, Verdict) and verdict.ok
-            self._answers.append((verdict, handler.weigh(candidate, self._request) if accepted else None))
+            return verdict, handler.weigh(candidate, self._request) if accepted else None
+        except Exception as error:
+            LOG.exception("The handler of %s raised for device %s", self._device_type, candidate.device.id)
+            return Verdict.no(f"the handler of {self._device_type} raised {type(error).__name__}"), None
 
     def wait(self, deadline: float) -> None:
         if self.call is not None:

@@ -19,7 +19,7 @@ from lbaas_scheduler.errors import DriverError
 _POLL_SECONDS = 0.02
 
 
-def spawn_detached(argv: Sequence[str], log_path: Path) -> int:
+def spawn_detached(argv: Sequence[str], log_path: Path, cwd: Path | None = None) -> int:
     """Start ``argv`` in a session of its own: it goes on when we stop, and no signal of our terminal reaches it.
 
     Its output is appended to ``log_path``; its input is empty. Returns as soon as it is started, not when it is ready.
@@ -28,9 +28,7 @@ def spawn_detached(argv: Sequence[str], log_path: Path) -> int:
     :raises OSError: ``argv[0]`` cannot be run.
     """
     with log_path.open("ab") as log:
-        process = subprocess.Popen(
-            list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        process = subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=cwd)
     # Somebody has to collect the exit status while we live, else a dead child stays a zombie and keeps its pid.
     threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
     return process.pid
@@ -43,6 +41,15 @@ def alive(pid: int, marker: str) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return marker.encode() in command_line
+
+
+def find(marker: str) -> list[int]:
+    """The pids of all processes that have ``marker`` in their command line, ascending; one's own is left out.
+
+    A NUL stands between two arguments: ``"-c\\0/path"`` is found only where these are two arguments in a row.
+    """
+    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+    return sorted(pid for pid in pids if pid != os.getpid() and alive(pid, marker))
 
 
 def stop(pid: int, marker: str, grace_seconds: float) -> None:

@@ -1,0 +1,78 @@
+"""The agent's side of Envoy devices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+from oslo_config import cfg
+
+from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
+from lbaas_scheduler.domain.devices import Device
+from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
+from lbaas_scheduler.vendors.envoy import extra, options
+from lbaas_scheduler.vendors.envoy.folder import folder_of
+from lbaas_scheduler.vendors.envoy.node import Node
+
+
+class EnvoyDriver(AgentDriver):
+    """One Envoy process per device, on this host. It goes on serving when the agent ends, and is found again.
+
+    A process that died is started again, with all that it served, by the next ``apply``, ``remove`` or ``list_deployed``;
+    ``read_stats`` says that it is dead. It starts with the first VIP and ends with the last one.
+
+    :raises ConfigurationError: (when built) there is no Envoy.
+    """
+
+    device_type = "envoy"
+    abilities = frozenset({DriverAbility.LOCAL})
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._settings = options.read(conf)
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    @classmethod
+    def register_opts(cls, conf: object) -> None:
+        options.register_opts(cast("cfg.ConfigOpts", conf))
+
+    def apply(self, device: Device, deployments: Sequence[Deployment]) -> Sequence[Result]:
+        with self._changing(device.id):
+            return self._node(device).apply(deployments) if deployments else []
+
+    def remove(self, device: Device, vip_ids: Collection[str]) -> Sequence[Result]:
+        with self._changing(device.id):
+            return self._node(device).remove(vip_ids) if vip_ids else []
+
+    def list_deployed(self, device: Device) -> Mapping[str, Version]:
+        with self._changing(device.id):
+            return self._node(device).versions()
+
+    def read_stats(self, device: Device) -> Mapping[str, VipStats]:
+        return self._node(device).stats()
+
+    def local_devices(self) -> Collection[str]:
+        path = self._settings.state_path
+        return [entry.name for entry in path.iterdir() if folder_of(path, entry.name).ours()] if path.is_dir() else []
+
+    def purge(self, device_id: str) -> None:
+        with self._changing(device_id):
+            Node(folder_of(self._settings.state_path, device_id), self._settings, 1).purge()
+
+    def forget(self, device: Device) -> None:
+        with self._guard:
+            self._locks.pop(device.id, None)
+
+    def _node(self, device: Device) -> Node:
+        folder = folder_of(self._settings.state_path, device.id)
+        return Node(folder, self._settings, extra.concurrency(device.extra, self._settings.concurrency))
+
+    @contextmanager
+    def _changing(self, device_id: str) -> Iterator[None]:
+        """The agent calls once at a time for a device, but a call that it gave up waiting for may still run."""
+        with self._guard:
+            lock = self._locks.setdefault(device_id, threading.Lock())
+        with lock:
+            yield

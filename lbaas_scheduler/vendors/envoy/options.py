@@ -1,0 +1,115 @@
+"""Group ``[envoy]``: what an operator decides for all Envoy devices of one agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from oslo_config import cfg
+
+from lbaas_scheduler.vendors.envoy.binary import find_binary
+
+GROUP = "envoy"
+
+OPTIONS: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "binary",
+        default="",
+        help="Path of Envoy 1.40 or newer. Empty: the one of the package lbaas-scheduler[envoy], else 'envoy' in PATH. Set it to "
+        "run an Envoy of your own.",
+    ),
+    cfg.StrOpt(
+        "state_path",
+        default="/var/lib/lbaas-scheduler/envoy",
+        help="Folder with one folder per device: configuration, log and the socket of the administration interface. The agent's "
+        "user must be able to write there. It must survive a restart of the agent, or running Envoys are lost sight of.",
+    ),
+    cfg.IntOpt(
+        "concurrency",
+        default=1,
+        min=1,
+        max=128,
+        help="Worker threads of each device's process. Raise it when one processor core does not carry a device's traffic. A "
+        "device's own extra.concurrency comes first. Takes effect when the process is next started.",
+    ),
+    cfg.IntOpt(
+        "connect_timeout_seconds",
+        default=5,
+        min=1,
+        max=300,
+        help="How long, in seconds, a connection to a member may take to open before another member is tried. Raise it for "
+        "members that are far away.",
+    ),
+    cfg.IntOpt(
+        "idle_timeout_seconds",
+        default=3600,
+        min=0,
+        max=604800,
+        help="After how many seconds without a byte in either direction a connection, or an HTTP request, is given up; 0 never "
+        "does. Lower it where clients leave many dead connections behind.",
+    ),
+    cfg.IntOpt(
+        "drain_seconds",
+        default=60,
+        min=1,
+        max=3600,
+        help="How long, in seconds, open connections may go on after their VIP was removed or switched off, or after its "
+        "persistence or connection limit changed. Raise it where connections live long. Changes of members and weights cut "
+        "nothing, however low this is.",
+    ),
+    cfg.IntOpt(
+        "start_timeout_seconds",
+        default=20,
+        min=1,
+        max=300,
+        help="How long, in seconds, a process may take to start before the device is reported as failed. Raise it on slow hosts.",
+    ),
+    cfg.IntOpt(
+        "change_timeout_seconds",
+        default=20,
+        min=1,
+        max=300,
+        help="How long, in seconds, Envoy may take to take a change over before the change is reported as failed. Keep it below "
+        "half of [agent] apply_timeout_seconds.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options as values; times in seconds."""
+
+    binary: Path
+    state_path: Path
+    concurrency: int
+    connect_timeout: int
+    idle_timeout: int
+    drain: int
+    start_timeout: int
+    change_timeout: int
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options. May be called twice."""
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """For the generator of the sample configuration."""
+    return [(GROUP, OPTIONS)]
+
+
+def read(conf: cfg.ConfigOpts) -> Settings:
+    """:raises ConfigurationError: there is no Envoy."""
+    group = conf[GROUP]
+    return Settings(
+        binary=find_binary(group.binary),
+        # Absolute: it is found in the command lines of processes whose working folder is another one.
+        state_path=Path(group.state_path).absolute(),
+        concurrency=group.concurrency,
+        connect_timeout=group.connect_timeout_seconds,
+        idle_timeout=group.idle_timeout_seconds,
+        drain=group.drain_seconds,
+        start_timeout=group.start_timeout_seconds,
+        change_timeout=group.change_timeout_seconds,
+    )

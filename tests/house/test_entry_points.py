@@ -55,10 +55,9 @@ def test_each_extension_point_ships_an_implementation(namespace):
     assert [name for space, name, _ in _declared() if space == namespace]
 
 
-@pytest.mark.parametrize("interface", INTERFACES.values(), ids=lambda interface: interface.__name__)
+# A service's whole API is its plugin's interface, which cannot be small.
+@pytest.mark.parametrize("interface", [cls for cls in INTERFACES.values() if cls is not ServicePluginBase])
 def test_an_interface_is_small_enough_to_be_implemented_in_an_afternoon(interface):
-    if interface is ServicePluginBase:
-        pytest.skip("a service's whole API is its interface")
     assert len(interface.__abstractmethods__) <= 5
     undocumented = [name for name in interface.__abstractmethods__ if not inspect.getdoc(getattr(interface, name))]
     assert undocumented == []

@@ -1,0 +1,90 @@
+"""Filters, order and pages of a list, in SQL: the same for every noun."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from lbaas_scheduler.domain.listing import Listing
+from lbaas_scheduler.errors import InvalidRequest
+
+Columns = Mapping[str, sa.ColumnElement[Any]]
+"""Attribute → what stands for it in SQL. Must have ``id``."""
+
+
+def matching(conn: Connection, base: sa.Select[Any], columns: Columns, listing: Listing) -> sa.Select[Any]:
+    """``base``, narrowed to what ``listing`` asks for. Costs a statement where there is a marker, else none.
+
+    :raises InvalidRequest: an attribute that is no column, or a marker that is not in the list.
+    """
+    query = base.where(*_conditions(columns, listing))
+    keys = _order(columns, listing)
+    if listing.marker is not None:
+        query = query.where(_after(_marker_values(conn, query, columns, keys, listing.marker), keys))
+    query = query.order_by(*(key.desc() if descending else key.asc() for key, descending in keys))
+    return query if listing.limit is None else query.limit(listing.limit)
+
+
+def fetch(conn: Connection, query: sa.Select[Any], listing: Listing) -> list[Row[Any]]:
+    """The rows, in the order that was asked for."""
+    rows = list(conn.execute(query))
+    return rows[::-1] if listing.page_reverse else rows
+
+
+def page_of(query: sa.Select[Any], id_column: sa.ColumnElement[Any]) -> sa.Subquery:
+    """The ids of a page, to be joined with: MariaDB has no LIMIT inside IN, and a list of ids may be too long for a statement."""
+    return query.with_only_columns(id_column.label("id"), maintain_column_froms=True).subquery("page")
+
+
+def _column(columns: Columns, name: str) -> sa.ColumnElement[Any]:
+    if name not in columns:
+        raise InvalidRequest(reason=f"cannot filter or sort by '{name}'; possible: {', '.join(sorted(columns))}", attribute=name)
+    return columns[name]
+
+
+def _conditions(columns: Columns, listing: Listing) -> list[sa.ColumnElement[bool]]:
+    conditions = [_one_of(_column(columns, name), values) for name, values in listing.filters.items()]
+    if listing.tenant_id is not None:
+        conditions.append(columns["tenant_id"] == listing.tenant_id)
+    return conditions
+
+
+def _one_of(column: sa.ColumnElement[Any], values: Sequence[Any]) -> sa.ColumnElement[bool]:
+    given = [value for value in values if value is not None]
+    if len(given) == len(values):
+        return column.in_(given)
+    return sa.or_(column.in_(given), column.is_(None))
+
+
+def _order(columns: Columns, listing: Listing) -> list[tuple[sa.ColumnElement[Any], bool]]:
+    sorts = [(name, descending) for name, descending in listing.sorts if name != "id"]
+    sorts.append(("id", dict(listing.sorts).get("id", False)))
+    # NULLs sort first in one database and last in another; as empty text they do the same everywhere.
+    keys = [(_column(columns, name), descending) for name, descending in sorts]
+    return [
+        (sa.func.coalesce(key, "") if isinstance(key.type, sa.String) else key, descending != listing.page_reverse)
+        for key, descending in keys
+    ]
+
+
+def _marker_values(
+    conn: Connection, query: sa.Select[Any], columns: Columns, keys: Sequence[tuple[sa.ColumnElement[Any], bool]], marker: str
+) -> Sequence[Any]:
+    wanted = query.where(columns["id"] == marker)
+    row = conn.execute(wanted.with_only_columns(*(key for key, _ in keys), maintain_column_froms=True)).one_or_none()
+    if row is None:
+        raise InvalidRequest(reason=f"marker '{marker}' is not in the list", attribute="marker")
+    return tuple(row)
+
+
+def _after(values: Sequence[Any], keys: Sequence[tuple[sa.ColumnElement[Any], bool]]) -> sa.ColumnElement[bool]:
+    """Lexicographically past ``values``: k1 > a OR (k1 = a AND k2 > b) OR …"""
+    cases = []
+    for index, (key, descending) in enumerate(keys):
+        equal = [other == value for (other, _), value in zip(keys[:index], values[:index], strict=True)]
+        beyond = key < values[index] if descending else key > values[index]
+        cases.append(sa.and_(*equal, beyond))
+    return sa.or_(*cases)

@@ -1,0 +1,101 @@
+"""The rows of members."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from lbaas_scheduler.db.chunks import chunks
+from lbaas_scheduler.db.listing import fetch, matching
+from lbaas_scheduler.db.models import members
+from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.listing import Listing
+from lbaas_scheduler.domain.statuses import Status
+
+COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
+    name: column for name, column in members.c.items() if name not in ("leaving", "created_at")
+}
+
+
+def insert(conn: Connection, values: Mapping[str, Any]) -> None:
+    conn.execute(sa.insert(members).values(created_at=utcnow(), **values))
+
+
+def exists(conn: Connection, member_id: str) -> bool:
+    return conn.execute(sa.select(members.c.id).where(members.c.id == member_id)).first() is not None
+
+
+def find(conn: Connection, member_id: str) -> Row[Any] | None:
+    return conn.execute(sa.select(members).where(members.c.id == member_id)).one_or_none()
+
+
+def is_taken(conn: Connection, pool_id: str, address: str, port: int, but: str) -> bool:
+    """Whether the pool has a member with this address and port that stays, other than ``but``."""
+    query = sa.select(members.c.id).where(
+        members.c.pool_id == pool_id,
+        members.c.address == address,
+        members.c.protocol_port == port,
+        members.c.leaving == "",
+        members.c.id != but,
+    )
+    return conn.execute(query).first() is not None
+
+
+def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
+    return fetch(conn, matching(conn, sa.select(members), COLUMNS, listing), listing)
+
+
+def of_pools(conn: Connection, pool_ids: Collection[str]) -> list[Row[Any]]:
+    """All members of these pools, by age."""
+    query = sa.select(members).order_by(members.c.created_at, members.c.id)
+    return [row for ids in chunks(pool_ids) for row in conn.execute(query.where(members.c.pool_id.in_(ids)))]
+
+
+def update(conn: Connection, member_id: str, values: Mapping[str, Any]) -> None:
+    conn.execute(sa.update(members).where(members.c.id == member_id).values(**values))
+
+
+def update_many(conn: Connection, member_ids: Collection[str], values: Mapping[str, Any], only: Collection[Status]) -> None:
+    """Change those of the members that are in one of the statuses ``only``."""
+    if member_ids:
+        statement = sa.update(members).where(members.c.id == sa.bindparam("member_id"), members.c.status.in_(only))
+        # In one order always, so that two servers never wait for each other.
+        conn.execute(statement.values(**values), [{"member_id": member_id} for member_id in sorted(member_ids)])
+
+
+def statuses(conn: Connection, pool_ids: Collection[str], only: Collection[Status]) -> list[Row[Any]]:
+    """``(pool_id, id, status)`` of the pools' members that are in one of the statuses ``only``."""
+    query = sa.select(members.c.pool_id, members.c.id, members.c.status).where(members.c.status.in_(only))
+    return [row for ids in chunks(pool_ids) for row in conn.execute(query.where(members.c.pool_id.in_(ids)))]
+
+
+def delete(conn: Connection, member_id: str) -> None:
+    conn.execute(sa.delete(members).where(members.c.id == member_id))
+
+
+def delete_leaving(conn: Connection, pool_id: str) -> None:
+    """Remove the members that waited for their device to let go."""
+    conn.execute(sa.delete(members).where(members.c.pool_id == pool_id, members.c.leaving != ""))
+
+
+def settle(conn: Connection, pool_id: str, statuses: Collection[Status]) -> None:
+    """The members of the pool that are in ``statuses`` become ACTIVE, or DISABLED where they are down by their owner's will."""
+    values = {
+        "status": sa.case((members.c.admin_state_up, str(Status.ACTIVE)), else_=str(Status.DISABLED)),
+        "status_description": "",
+    }
+    statement = sa.update(members).where(members.c.pool_id == pool_id, members.c.status.in_(statuses), members.c.leaving == "")
+    conn.execute(statement.values(**values))
+
+
+def fail(conn: Connection, pool_id: str, errors: Mapping[str, str]) -> None:
+    """Single members that the device refused."""
+    if errors:
+        statement = sa.update(members).where(
+            members.c.pool_id == pool_id, members.c.id == sa.bindparam("member_id"), members.c.leaving == ""
+        )
+        values = [{"member_id": member_id, "status_description": errors[member_id]} for member_id in sorted(errors)]
+        conn.execute(statement.values(status=Status.ERROR), values)

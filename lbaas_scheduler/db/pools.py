@@ -1,0 +1,116 @@
+"""The rows of pools, and what lists show of their children."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from lbaas_scheduler.db.chunks import chunks
+from lbaas_scheduler.db.listing import fetch, matching, page_of
+from lbaas_scheduler.db.models import members, pool_monitors, pool_stats, pools, service_types
+from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.listing import Listing
+from lbaas_scheduler.domain.statuses import Status
+
+# A pool that names no service type follows the default, whatever that is at the time.
+_DEFAULT = sa.select(service_types.c.name).where(service_types.c.default_slot == 1).scalar_subquery()
+_PROVIDER = sa.func.coalesce(service_types.c.name, _DEFAULT, type_=sa.String())
+
+COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
+    **{name: column for name, column in pools.c.items() if name not in ("service_type_id", "created_at")},
+    "provider": _PROVIDER,
+}
+
+_SELECT = sa.select(pools, _PROVIDER.label("provider")).select_from(
+    pools.outerjoin(service_types, service_types.c.id == pools.c.service_type_id)
+)
+
+
+def insert(conn: Connection, values: Mapping[str, Any]) -> None:
+    conn.execute(sa.insert(pools).values(created_at=utcnow(), **values))
+    conn.execute(sa.insert(pool_stats).values(pool_id=values["id"]))
+
+
+def find(conn: Connection, pool_id: str) -> Row[Any] | None:
+    return conn.execute(_SELECT.where(pools.c.id == pool_id)).one_or_none()
+
+
+def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
+    return fetch(conn, matching(conn, _SELECT, COLUMNS, listing), listing)
+
+
+def member_ids(conn: Connection, listing: Listing) -> list[Row[Any]]:
+    """``(pool_id, id)`` of the members of all pools of the list: one statement, however many they are."""
+    page = page_of(matching(conn, _SELECT, COLUMNS, listing), pools.c.id)
+    query = sa.select(members.c.pool_id, members.c.id).join(page, page.c.id == members.c.pool_id)
+    return list(conn.execute(query.order_by(members.c.pool_id, members.c.id)))
+
+
+def associations(conn: Connection, listing: Listing) -> list[Row[Any]]:
+    """The monitor associations of all pools of the list."""
+    page = page_of(matching(conn, _SELECT, COLUMNS, listing), pools.c.id)
+    query = sa.select(pool_monitors).join(page, page.c.id == pool_monitors.c.pool_id)
+    return list(conn.execute(query.order_by(pool_monitors.c.pool_id, pool_monitors.c.monitor_id)))
+
+
+def lock(conn: Connection, pool_ids: Collection[str]) -> None:
+    """Hold the pools' rows until the end of the transaction: their VIPs cannot come or go meanwhile."""
+    for ids in chunks(pool_ids):
+        conn.execute(sa.update(pools).where(pools.c.id.in_(ids)).values(vip_id=pools.c.vip_id))
+
+
+def vip_ids(conn: Connection, pool_ids: Collection[str]) -> dict[str, str | None]:
+    """Pool id → id of its VIP; pools that are gone are left out."""
+    query = sa.select(pools.c.id, pools.c.vip_id)
+    return {row.id: row.vip_id for ids in chunks(pool_ids) for row in conn.execute(query.where(pools.c.id.in_(ids)))}
+
+
+def by_vips(conn: Connection, vip_ids: Collection[str]) -> list[Row[Any]]:
+    """The pools of these VIPs."""
+    return [row for ids in chunks(vip_ids) for row in conn.execute(sa.select(pools).where(pools.c.vip_id.in_(ids)))]
+
+
+def by_ids(conn: Connection, pool_ids: Collection[str]) -> list[Row[Any]]:
+    return [row for ids in chunks(pool_ids) for row in conn.execute(sa.select(pools).where(pools.c.id.in_(ids)))]
+
+
+def take(conn: Connection, pool_id: str, vip_id: str) -> bool:
+    """Give the pool its VIP, unless it has another one or is gone."""
+    free = sa.or_(pools.c.vip_id.is_(None), pools.c.vip_id == vip_id)
+    return conn.execute(sa.update(pools).where(pools.c.id == pool_id, free).values(vip_id=vip_id)).rowcount == 1
+
+
+def free(conn: Connection, vip_id: str) -> str | None:
+    """Take the VIP from its pool. :returns: the pool's id; None = it had none."""
+    pool_id = conn.execute(sa.select(pools.c.id).where(pools.c.vip_id == vip_id)).scalar()
+    if pool_id is not None:
+        conn.execute(sa.update(pools).where(pools.c.id == pool_id, pools.c.vip_id == vip_id).values(vip_id=None))
+    return pool_id
+
+
+def update(conn: Connection, pool_id: str, values: Mapping[str, Any]) -> None:
+    conn.execute(sa.update(pools).where(pools.c.id == pool_id).values(**values))
+
+
+def settle(conn: Connection, pool_id: str, statuses: Collection[Status]) -> None:
+    """The pool, if it is in one of ``statuses``, becomes ACTIVE, or DISABLED where it is down by its owner's will."""
+    values = {
+        "status": sa.case((pools.c.admin_state_up, str(Status.ACTIVE)), else_=str(Status.DISABLED)),
+        "status_description": "",
+    }
+    conn.execute(sa.update(pools).where(pools.c.id == pool_id, pools.c.status.in_(statuses)).values(**values))
+
+
+def delete(conn: Connection, pool_id: str) -> None:
+    """With its members, associations and counters."""
+    conn.execute(sa.delete(members).where(members.c.pool_id == pool_id))
+    conn.execute(sa.delete(pool_monitors).where(pool_monitors.c.pool_id == pool_id))
+    conn.execute(sa.delete(pool_stats).where(pool_stats.c.pool_id == pool_id))
+    conn.execute(sa.delete(pools).where(pools.c.id == pool_id))
+
+
+def count_on_subnet(conn: Connection, subnet_id: str) -> int:
+    return conn.execute(sa.select(sa.func.count()).select_from(pools).where(pools.c.subnet_id == subnet_id)).scalar_one()

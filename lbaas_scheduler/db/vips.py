@@ -1,0 +1,83 @@
+"""The rows of VIPs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from lbaas_scheduler.db.chunks import chunks
+from lbaas_scheduler.db.deployments import APPLY
+from lbaas_scheduler.db.listing import fetch, matching
+from lbaas_scheduler.db.models import deployments, devices, service_types, vips
+from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.listing import Listing
+from lbaas_scheduler.domain.statuses import Status
+
+COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
+    **{name: column for name, column in vips.c.items() if name not in ("persistence_type", "cookie_name", "created_at")},
+    "service_type": service_types.c.name,
+}
+
+_SELECT = sa.select(vips, service_types.c.name.label("service_type")).select_from(
+    vips.outerjoin(service_types, service_types.c.id == vips.c.service_type_id)
+)
+
+
+def insert(conn: Connection, values: Mapping[str, Any]) -> None:
+    conn.execute(sa.insert(vips).values(created_at=utcnow(), **values))
+
+
+def exists(conn: Connection, vip_id: str) -> bool:
+    return conn.execute(sa.select(vips.c.id).where(vips.c.id == vip_id)).first() is not None
+
+
+def find(conn: Connection, vip_id: str) -> Row[Any] | None:
+    return conn.execute(_SELECT.where(vips.c.id == vip_id)).one_or_none()
+
+
+def by_ids(conn: Connection, vip_ids: Collection[str]) -> list[Row[Any]]:
+    return [row for ids in chunks(vip_ids) for row in conn.execute(_SELECT.where(vips.c.id.in_(ids)))]
+
+
+def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
+    return fetch(conn, matching(conn, _SELECT, COLUMNS, listing), listing)
+
+
+def update(conn: Connection, vip_id: str, values: Mapping[str, Any]) -> None:
+    conn.execute(sa.update(vips).where(vips.c.id == vip_id).values(**values))
+
+
+def set_status(conn: Connection, vip_id: str, status: str, description: str = "") -> None:
+    update(conn, vip_id, {"status": status, "status_description": description})
+
+
+def settle(conn: Connection, vip_id: str, statuses: Collection[Status]) -> None:
+    """The VIP, if it is in one of ``statuses``, becomes ACTIVE, or DISABLED where it is down by its owner's will."""
+    values = {
+        "status": sa.case((vips.c.admin_state_up, str(Status.ACTIVE)), else_=str(Status.DISABLED)),
+        "status_description": "",
+    }
+    conn.execute(sa.update(vips).where(vips.c.id == vip_id, vips.c.status.in_(statuses)).values(**values))
+
+
+def on_device(conn: Connection, device_id: str, vip_ids: Collection[str]) -> set[str]:
+    """Those of the VIPs that are to be on the device."""
+    query = sa.select(deployments.c.resource_id).where(deployments.c.device_id == device_id, deployments.c.operation == APPLY)
+    return {id_ for ids in chunks(vip_ids) for id_ in conn.execute(query.where(deployments.c.resource_id.in_(ids))).scalars()}
+
+
+def device_traits(conn: Connection, vip_ids: Collection[str]) -> dict[str, frozenset[str]]:
+    """VIP id → what the device can do that it is on."""
+    query = (
+        sa.select(deployments.c.resource_id, devices.c.traits)
+        .join(devices, devices.c.id == deployments.c.device_id)
+        .where(deployments.c.resource_id.in_(vip_ids), deployments.c.operation == APPLY)
+    )
+    return {row.resource_id: frozenset(row.traits) for row in conn.execute(query)}
+
+
+def delete(conn: Connection, vip_id: str) -> None:
+    conn.execute(sa.delete(vips).where(vips.c.id == vip_id))

@@ -1,0 +1,70 @@
+"""What all nouns of the plugin are built on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from oslo_context.context import RequestContext
+from sqlalchemy.engine import Connection
+
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.trail import Decision
+from lbaas_scheduler.errors import NotAuthorized
+from lbaas_scheduler.plugins.device_scheduler.placer import Within
+from lbaas_scheduler.scheduler.services import Service
+from lbaas_scheduler.sdk.networks import NetworkConnector
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTypeChoice:
+    """What a service type says for one service. ``device_types`` empty = every type. ``wishes``: fields of a ScheduleRequest."""
+
+    id: str
+    name: str
+    device_types: frozenset[str] = frozenset()
+    wishes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ServiceTypes(Protocol):
+    def choose(self, conn: Connection, name_or_id: str | None, service: str) -> ServiceTypeChoice:
+        """The service type of this name or id; None = the default.
+
+        :raises ServiceProviderNotFound: unknown, disabled, or without a definition for the service.
+        """
+
+
+class PlacesResources(Protocol):
+    def place(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
+        """See :class:`~lbaas_scheduler.plugins.device_scheduler.placer.Placer`."""
+
+
+class Casts(Protocol):
+    def cast(self, vip_ids: Collection[str]) -> None:
+        """Send each VIP's whole desired state to its device's agent. After the commit; never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The collaborators of the nouns. ``cast_deadline_seconds``: after how long an unconfirmed change is cast again."""
+
+    database: Database
+    placer: PlacesResources
+    caster: Casts
+    connector: NetworkConnector
+    service: Service
+    service_types: ServiceTypes
+    cast_deadline_seconds: float
+
+    def due_at(self) -> datetime:
+        return utcnow() + timedelta(seconds=self.cast_deadline_seconds)
+
+
+def same_tenant(context: RequestContext, tenant_id: str, other: str) -> None:
+    """:raises NotAuthorized: a VIP and its pool belong to different tenants, and the caller is no administrator."""
+    if tenant_id != other and not context.is_admin:
+        raise NotAuthorized(reason="a VIP and its pool must belong to one tenant")

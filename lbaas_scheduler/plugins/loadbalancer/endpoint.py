@@ -1,0 +1,26 @@
+"""The LoadBalancer service on the bus. Its client is :class:`lbaas_scheduler.rpc.lbaas_api.LoadBalancerClient`."""
+
+from __future__ import annotations
+
+import oslo_messaging
+
+from lbaas_scheduler.errors import LBaaSError
+from lbaas_scheduler.plugins.loadbalancer.base import LoadBalancerPluginBase
+from lbaas_scheduler.rpc import topics
+
+METHODS = tuple(sorted(LoadBalancerPluginBase.__abstractmethods__ - {"rpc_endpoints"}))
+"""Exactly what :class:`~lbaas_scheduler.plugins.loadbalancer.base.LoadBalancerPluginBase` declares."""
+
+
+class LoadBalancerEndpoint:
+    """Every method of the plugin under its own name, and nothing else of it.
+
+    Errors that a caller may cause are declared as expected: they travel to him and are no failures of the server's in its log.
+    """
+
+    target = oslo_messaging.Target(namespace=topics.LOADBALANCER_NAMESPACE, version=topics.VERSION)
+
+    def __init__(self, plugin: LoadBalancerPluginBase) -> None:
+        expected = oslo_messaging.expected_exceptions(LBaaSError)
+        for name in METHODS:
+            setattr(self, name, expected(getattr(plugin, name)))

@@ -1,0 +1,169 @@
+"""A VIP's creation: checked and reserved outside of the transaction, placed and stored inside of one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_context.context import RequestContext
+from oslo_db.exception import DBDuplicateEntry
+from oslo_utils import uuidutils
+from sqlalchemy.engine import Connection
+
+from lbaas_scheduler.db import deployments, pools, vips
+from lbaas_scheduler.domain.loadbalancers import HealthMonitor, Method, Pool, Protocol, Vip
+from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.statuses import Status
+from lbaas_scheduler.domain.trail import Decision
+from lbaas_scheduler.errors import NoValidDevice, PoolNotFound, ProtocolMismatch, Unavailable, VipExists
+from lbaas_scheduler.plugins.loadbalancer import documents
+from lbaas_scheduler.plugins.loadbalancer import pools as pool_rules
+from lbaas_scheduler.plugins.loadbalancer.core import Core, ServiceTypeChoice, same_tenant
+from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP, check_persistence
+from lbaas_scheduler.schemas.access import owner
+from lbaas_scheduler.schemas.attributes import Body, Verb, accept
+from lbaas_scheduler.sdk.networks import Reservation
+
+LOG = logging.getLogger(__name__)
+
+MAX_TRIES = 5
+
+
+class _PoolChanged(Exception):
+    """The pool needs something else of a device than when the device was looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What was read before the decision."""
+
+    pool: Pool
+    service_type: ServiceTypeChoice
+
+    @property
+    def needs(self) -> tuple[Method, tuple[HealthMonitor, ...]]:
+        """What of the pool a device must be able to do."""
+        return self.pool.lb_method, self.pool.health_monitors
+
+
+class Placing:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def create(self, context: RequestContext, body: Body) -> str:
+        """Place and store a VIP; its cast is the caller's.
+
+        A VIP that cannot be placed leaves nothing behind.
+
+        :returns: the VIP's id.
+        :raises PoolNotFound: absent, or not the caller's.
+        :raises VipExists: the pool has a VIP.
+        :raises ProtocolMismatch: it speaks another protocol than its pool.
+        :raises NotAuthorized: it is another tenant's than its pool.
+        :raises ServiceProviderNotFound: an unknown or disabled service type.
+        :raises NoValidDevice: with a summary; for administrators also with the trail.
+        Whatever :meth:`~lbaas_scheduler.sdk.networks.NetworkConnector.prepare` and ``bind`` raise about the address.
+        """
+        values = accept(VIP, body, Verb.POST)
+        values["session_persistence"] = check_persistence(values["session_persistence"], values["protocol"])
+        values["tenant_id"] = owner(context, values)
+        values["id"] = uuidutils.generate_uuid()
+        for _ in range(MAX_TRIES):
+            plan = self._core.database.read(lambda conn: self._plan(conn, context, values))
+            try:
+                self._place(context, values, plan)
+            except _PoolChanged:
+                LOG.info("Pool %s changed while a device was looked for; looking again", values["pool_id"])
+                continue
+            return str(values["id"])
+        raise Unavailable(dependency="The pool", reason="it changes too often to find a device for it")
+
+    def _plan(self, conn: Connection, context: RequestContext, values: dict[str, Any]) -> _Plan:
+        row = pool_rules.find(conn, context, values["pool_id"])
+        same_tenant(context, values["tenant_id"], row.tenant_id)
+        if row.protocol != values["protocol"]:
+            raise ProtocolMismatch(vip_proto=values["protocol"], pool_proto=row.protocol)
+        if row.vip_id is not None:
+            raise VipExists(pool_id=row.id)
+        wanted = values["service_type"] or row.service_type_id or None
+        service_type = self._core.service_types.choose(conn, wanted, self._core.service.name)
+        pool = documents.load_pool(conn, row.id)
+        if pool is None:
+            raise PoolNotFound(id=row.id)
+        return _Plan(pool, service_type)
+
+    def _place(self, context: RequestContext, values: dict[str, Any], plan: _Plan) -> None:
+        reservation = self._core.connector.prepare(context, values["subnet_id"], values["address"], values["id"])
+
+        def within(conn: Connection, decision: Decision) -> None:
+            self._store(conn, values, plan, reservation, decision)
+
+        try:
+            self._core.placer.place(self._request(values, plan, reservation), within)
+        except DBDuplicateEntry:
+            # The answer to a commit got lost, and the repetition met its own rows.
+            if not self._core.database.read(lambda conn: vips.exists(conn, values["id"])):
+                self._core.connector.cancel(reservation)
+                raise
+        except NoValidDevice as error:
+            self._core.connector.cancel(reservation)
+            raise error if context.is_admin else _for_tenants(error) from None
+        except Exception:
+            self._core.connector.cancel(reservation)
+            raise
+
+    def _request(self, values: dict[str, Any], plan: _Plan, reservation: Reservation) -> ScheduleRequest:
+        persistence = values["session_persistence"] or {}
+        vip = Vip(
+            id=values["id"],
+            tenant_id=values["tenant_id"],
+            address=reservation.address,
+            protocol_port=values["protocol_port"],
+            protocol=Protocol(values["protocol"]),
+            pool=plan.pool,
+            subnet_cidr=reservation.cidr,
+            network_id=reservation.network_id,
+            connection_limit=values["connection_limit"],
+            session_persistence=documents.persistence_of(persistence.get("type"), persistence.get("cookie_name")),
+            admin_state_up=values["admin_state_up"],
+        )
+        return self._core.service.request_for(
+            vip,
+            resource_id=vip.id,
+            tenant_id=vip.tenant_id,
+            device_types=plan.service_type.device_types,
+            service_type_id=plan.service_type.id,
+            **plan.service_type.wishes,
+        )
+
+    def _store(self, conn: Connection, values: dict[str, Any], plan: _Plan, reservation: Reservation, decision: Decision) -> None:
+        """The rows of a placed VIP, in the transaction that claimed its device."""
+        if not pools.take(conn, values["pool_id"], values["id"]):
+            if pools.find(conn, values["pool_id"]) is None:
+                raise PoolNotFound(id=values["pool_id"])
+            raise VipExists(pool_id=values["pool_id"])
+        # From here the pool's row is locked: what is read of it now is what the first document will say, or a bump will follow.
+        row = pools.find(conn, values["pool_id"])
+        monitors = documents.monitors(conn, values["pool_id"])
+        if row is None or (Method(row.lb_method), monitors) != plan.needs:
+            raise _PoolChanged
+        persistence = values["session_persistence"] or {}
+        columns = {name: value for name, value in values.items() if name not in ("session_persistence", "service_type")}
+        columns |= {
+            "address": self._core.connector.bind(conn, reservation),
+            "port_id": reservation.port_id,
+            "persistence_type": persistence.get("type"),
+            "cookie_name": persistence.get("cookie_name"),
+            "service_type_id": plan.service_type.id,
+            "status": Status.PENDING_CREATE,
+        }
+        vips.insert(conn, columns)
+        due_at = self._core.due_at()
+        deployments.create(conn, values["id"], decision.device_id, epoch=decision.epoch, due_at=due_at)
+
+
+def _for_tenants(error: NoValidDevice) -> NoValidDevice:
+    """Without the trail: which devices there are is no tenant's business."""
+    details = {name: value for name, value in error.details.items() if name != "trail"}
+    return NoValidDevice(error.message, **details)

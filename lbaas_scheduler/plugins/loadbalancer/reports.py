@@ -1,0 +1,169 @@
+"""What agents report, turned into states. The caller has checked that the reporting agent drives the device."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlalchemy.engine import Connection
+
+from lbaas_scheduler.db import deployments, members, pool_monitors, pool_stats, pools, vips
+from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.deployments import Result, VipStats
+from lbaas_scheduler.domain.statuses import Status
+from lbaas_scheduler.errors import InvalidRequest
+from lbaas_scheduler.plugins.loadbalancer import removal
+from lbaas_scheduler.plugins.loadbalancer.changes import UNSETTLED
+from lbaas_scheduler.sdk.networks import NetworkConnector
+
+LOG = logging.getLogger(__name__)
+
+MAX_COUNTER = 2**63 - 1
+MAX_DESCRIPTION = 255
+
+HEALTH = (Status.ACTIVE, Status.INACTIVE)
+"""The statuses that a health check moves a member between; it moves no member out of or into any other."""
+
+
+class Reports:
+    """Results and statistics. Every method works inside of the caller's transaction, and may be repeated."""
+
+    def __init__(self, connector: NetworkConnector) -> None:
+        self._connector = connector
+
+    def apply_results(self, conn: Connection, device_id: str, results: Sequence[Result]) -> list[str]:
+        """Turn results into statuses.
+
+        Results of old epochs and revisions change no status; those of VIPs that are gone are a warning.
+
+        :returns: ids of the VIPs that are gone now. After the commit, hand each to :meth:`dispose`.
+        """
+        # In one order always, so that two servers never wait for each other.
+        ordered = sorted(results, key=lambda each: each.vip_id)
+        return [result.vip_id for result in ordered if self._apply(conn, device_id, result)]
+
+    def dispose(self, vip_ids: Collection[str]) -> None:
+        """The removal of these VIPs is committed: let the networks know. Outside of any transaction."""
+        for vip_id in vip_ids:
+            self._connector.dispose(vip_id)
+
+    def apply_stats(self, conn: Connection, stats: Mapping[str, VipStats], device_id: str | None = None) -> None:
+        """Store counters, and move members between ACTIVE and INACTIVE.
+
+        VIPs and members that are gone, or are not on ``device_id``, are left out. Impossible counters are logged and left out,
+        the others are stored.
+        """
+        known = set(stats) if device_id is None else vips.on_device(conn, device_id, stats)
+        pool_of = {row.vip_id: row.id for row in pools.by_vips(conn, known)}
+        if len(pool_of) < len(stats):
+            LOG.debug("Statistics of VIPs that are gone: %s", ", ".join(sorted(set(stats) - set(pool_of))))
+        possible: dict[str, dict[str, int]] = {}
+        for vip_id, pool_id in pool_of.items():
+            try:
+                possible[pool_id] = counters(stats[vip_id])
+            except InvalidRequest as error:
+                LOG.warning("Statistics of VIP %s refused: %s", vip_id, error.message)
+        pool_stats.update_many(conn, possible)
+        _apply_health(conn, {pool_id: stats[vip_id] for vip_id, pool_id in pool_of.items()})
+
+    def _apply(self, conn: Connection, device_id: str, result: Result) -> bool:
+        """:returns: whether the VIP is gone now."""
+        if result.error is not None:
+            _fail(conn, device_id, result, result.error)
+            return False
+        if result.removed:
+            return self._remove(conn, device_id, result)
+        if deployments.settle(conn, result.vip_id, device_id, result.version):
+            confirm(conn, result.vip_id, result.object_errors)
+        else:
+            _note_stale(conn, device_id, result)
+        return False
+
+    def _remove(self, conn: Connection, device_id: str, result: Result) -> bool:
+        if deployments.confirm_removal(conn, result.vip_id, device_id):
+            if deployments.for_resources(conn, [result.vip_id]):
+                return False  # it lives on another device
+            removal.forget(conn, self._connector, result.vip_id)
+            return True
+        if deployments.get(conn, result.vip_id, device_id) is None:
+            LOG.warning("Device %s reports VIP %s removed, which is gone already", device_id, result.vip_id)
+        else:
+            LOG.warning("Device %s reports VIP %s removed, which should be there; deploying it again", device_id, result.vip_id)
+            deployments.bump(conn, [result.vip_id], utcnow())
+        return False
+
+
+def confirm(conn: Connection, vip_id: str, object_errors: Mapping[str, str]) -> None:
+    """The desired state of a VIP is applied: nothing below it waits any more, but for single objects that failed."""
+    errors = {object_id: description(text) for object_id, text in object_errors.items()}
+    vips.settle(conn, vip_id, UNSETTLED)
+    for row in pools.by_vips(conn, [vip_id]):
+        pools.settle(conn, row.id, UNSETTLED)
+        if row.id in errors:
+            pools.update(conn, row.id, {"status": Status.ERROR, "status_description": errors[row.id]})
+        members.delete_leaving(conn, row.id)
+        checked = pool_monitors.any_up(conn, row.id)
+        # Nothing checks the members any more: nobody can say that they are down.
+        members.settle(conn, row.id, UNSETTLED if checked else (*UNSETTLED, Status.INACTIVE))
+        pool_monitors.settle(conn, row.id, UNSETTLED)
+        _fail_objects(conn, row.id, errors)
+
+
+def counters(stats: VipStats) -> dict[str, int]:
+    """The four counters of a pool.
+
+    :raises InvalidRequest: one is negative, no integer, or does not fit into 64 bits.
+    """
+    values = {name: getattr(stats, name) for name in pool_stats.COUNTERS}
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_COUNTER:
+            raise InvalidRequest(reason=f"counter {name} must be an integer from 0 to 2**63 - 1, not {value!r}")
+    return values
+
+
+def description(text: str) -> str:
+    """``text`` as a status description: one that every database takes."""
+    clean = text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+    return clean if len(clean) <= MAX_DESCRIPTION else f"{clean[: MAX_DESCRIPTION - 1]}…"
+
+
+def _fail(conn: Connection, device_id: str, result: Result, error: str) -> None:
+    if not deployments.fail(conn, result.vip_id, device_id, result.version, description(error)):
+        _note_stale(conn, device_id, result)
+        return
+    deployment = deployments.get(conn, result.vip_id, device_id)
+    removing = deployment is not None and deployment.removing
+    # A removal that failed is still a removal: it is tried again until it succeeds.
+    vips.set_status(conn, result.vip_id, Status.PENDING_DELETE if removing else Status.ERROR, description(error))
+    if not removing:
+        errors = {object_id: description(text) for object_id, text in result.object_errors.items()}
+        for row in pools.by_vips(conn, [result.vip_id]):
+            _fail_objects(conn, row.id, errors)
+
+
+def _fail_objects(conn: Connection, pool_id: str, errors: Mapping[str, str]) -> None:
+    members.fail(conn, pool_id, errors)
+    pool_monitors.fail(conn, pool_id, errors)
+
+
+def _note_stale(conn: Connection, device_id: str, result: Result) -> None:
+    if deployments.get(conn, result.vip_id, device_id) is None:
+        LOG.warning("Device %s reports on VIP %s, which is gone", device_id, result.vip_id)
+    else:
+        LOG.debug("Device %s reports VIP %s at %s, which is out of date", device_id, result.vip_id, result.version)
+
+
+def _apply_health(conn: Connection, stats: Mapping[str, VipStats]) -> None:
+    """Pool id → statistics. Writes only what changed: most reports say what the one before said."""
+    health = {pool_id: each.members for pool_id, each in stats.items() if each.members}
+    up, down = [], []
+    for row in members.statuses(conn, health, only=HEALTH):
+        said = health[row.pool_id].get(row.id)
+        if said is None or said.up is None:
+            continue
+        if said.up and row.status == Status.INACTIVE:
+            up.append(row.id)
+        elif not said.up and row.status == Status.ACTIVE:
+            down.append(row.id)
+    members.update_many(conn, up, {"status": Status.ACTIVE}, only=[Status.INACTIVE])
+    members.update_many(conn, down, {"status": Status.INACTIVE}, only=[Status.ACTIVE])

@@ -1,0 +1,1 @@
+"""The attribute maps of LBaaS v1, and the rules between attributes."""

@@ -1,0 +1,60 @@
+"""Words that several nouns share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lbaas_scheduler.domain.statuses import Status
+from lbaas_scheduler.schemas import converters
+from lbaas_scheduler.schemas.attributes import REQUIRED, Attribute
+from lbaas_scheduler.schemas.checker import Schema
+
+MAX_NAME = 255
+
+# NUL and lone surrogates are no text for PostgreSQL; everything else a person may write.
+PRINTABLE_TEXT = r"^[^\u0000\ud800-\udfff]*$"
+
+UUID: Schema = {
+    "type": "string",
+    "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+    "description": "a UUID",
+}
+TEXT: Schema = {"type": "string", "maxLength": MAX_NAME, "pattern": PRINTABLE_TEXT, "description": "text without NUL"}
+TENANT: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[!-~]+$", "description": "a tenant's id"}
+BOOLEAN: Schema = {"type": "boolean"}
+ADDRESS: Schema = {
+    "type": "string",
+    "format": "ip-address",
+    "description": "a usable IPv4 or IPv6 unicast address (no multicast, unspecified, link-local, reserved or IPv4-mapped one)",
+}
+PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
+PROTOCOL: Schema = {"type": "string", "enum": ["TCP", "HTTP", "HTTPS"]}
+STATUS: Schema = {"type": "string", "enum": [str(status) for status in Status]}
+
+
+def nullable(schema: Schema) -> Schema:
+    return {"anyOf": [{"type": "null"}, schema], **{key: schema[key] for key in ("description",) if key in schema}}
+
+
+def read_only(schema: Schema, convert: converters.Converter | None = None, filtered: bool = True) -> Attribute:
+    return Attribute(schema, convert=convert, filtered=filtered)
+
+
+def reference(put: bool = False, default: Any = REQUIRED) -> Attribute:
+    """The id of another object."""
+    return Attribute(UUID, post=True, put=put, default=default, convert=converters.lower)
+
+
+def text() -> Attribute:
+    return Attribute(TEXT, post=True, put=True, default="")
+
+
+def port() -> Attribute:
+    return Attribute(PORT, post=True, default=REQUIRED, convert=converters.integer)
+
+
+ID = read_only(UUID, converters.lower)
+TENANT_ID = Attribute(TENANT, post=True, default=None)
+ADMIN_STATE_UP = Attribute(BOOLEAN, post=True, put=True, default=True, convert=converters.boolean)
+STATUS_ATTRIBUTE = read_only(STATUS)
+STATUS_DESCRIPTION = read_only(nullable(TEXT))

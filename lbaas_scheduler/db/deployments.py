@@ -33,7 +33,7 @@ _WINDOW = 4
 class DeploymentRow:
     """One resource on one device.
 
-    ``version`` is the desired state. ``applied_revision`` 0 = nothing was ever confirmed.
+    ``version`` is the desired state. ``applied_revision`` 0 = nothing was confirmed under the present epoch.
     ``pending_since`` None = settled, or its overdue pending state was turned into an error already.
     """
 
@@ -156,6 +156,7 @@ def rebind(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
         .where(deployments.c.device_id == device_id)
         .values(
             epoch=deployments.c.epoch + 1,
+            applied_revision=0,
             due_at=due_at,
             attempts=0,
             pending_since=sa.func.coalesce(deployments.c.pending_since, clock.utcnow()),
@@ -187,6 +188,21 @@ def claim_due(
     claimed = [_from_row(row) for row in picked if _claim(conn, row, later(row.attempts))]
     choose.shuffle(claimed)
     return claimed
+
+
+def hand_back(conn: sa.Connection, rows: Iterable[DeploymentRow], due_at: datetime) -> None:
+    """Rows that were claimed, but not cast for a reason that is not theirs: due again soon, and the try does not count."""
+    for row in rows:
+        untried = (
+            sa.update(deployments)
+            .where(
+                *_of([row.resource_id], row.device_id),
+                deployments.c.desired_revision == row.version.revision,
+                deployments.c.attempts == row.attempts + 1,
+            )
+            .values(due_at=due_at, attempts=row.attempts)
+        )
+        conn.execute(untried)
 
 
 def overdue(conn: sa.Connection, before: datetime, limit: int) -> list[DeploymentRow]:
@@ -233,6 +249,11 @@ def for_resources(conn: sa.Connection, resource_ids: Iterable[str]) -> list[Depl
         for row in conn.execute(sa.select(deployments).where(deployments.c.resource_id.in_(ids)))
     ]
     return sorted(rows, key=lambda row: (row.resource_id, row.device_id))
+
+
+def on_device(conn: sa.Connection, device_id: str, resource_ids: Iterable[str]) -> list[DeploymentRow]:
+    """Those of the resources that are on the device, ordered by resource."""
+    return [row for row in for_resources(conn, resource_ids) if row.device_id == device_id]
 
 
 def count_on_device(conn: sa.Connection, device_id: str) -> int:

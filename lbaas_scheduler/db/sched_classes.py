@@ -64,7 +64,11 @@ def version(conn: sa.Connection) -> int:
 
 
 def _find(conn: sa.Connection, digest: str) -> int | None:
-    return conn.scalar(sa.select(sched_classes.c.id).where(sched_classes.c.digest == digest))
+    return conn.scalar(_by_digest(digest))
+
+
+def _by_digest(digest: str) -> sa.Select:  # type: ignore[type-arg]
+    return sa.select(sched_classes.c.id).where(sched_classes.c.digest == digest)
 
 
 def _create(conn: sa.Connection, wanted: SchedClass) -> int:
@@ -72,10 +76,11 @@ def _create(conn: sa.Connection, wanted: SchedClass) -> int:
     try:
         # A savepoint: PostgreSQL refuses every statement after a failed one until it is rolled back to.
         with conn.begin_nested():
-            return int(conn.execute(sa.insert(sched_classes).values(values)).inserted_primary_key[0])
+            conn.execute(sa.insert(sched_classes).values(values))
     except db_exception.DBDuplicateEntry:
-        # Another server was first. The insertion waited for its commit, so the row is there to be read.
-        return int(conn.scalar(sa.select(sched_classes.c.id).where(sched_classes.c.digest == wanted.digest)))  # type: ignore[arg-type]
+        # Another server was first. The insertion waited for its commit, so its row is there to be read.
+        pass
+    return int(conn.execute(_by_digest(wanted.digest)).scalar_one())
 
 
 def _from_row(row: sa.Row) -> SchedClass:  # type: ignore[type-arg]

@@ -31,6 +31,7 @@ from lbaas_scheduler.devices import schema
 from lbaas_scheduler.devices.assignments import Assignments
 from lbaas_scheduler.devices.attributes import DeviceType
 from lbaas_scheduler.devices.secrets import Vault
+from lbaas_scheduler.domain.agents import Agent
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.domain.statuses import DeviceStatus
 from lbaas_scheduler.scheduler.gate import HandlerGate
@@ -149,7 +150,7 @@ class Registry:
 
     def describe_all(
         self, filters: Mapping[str, Sequence[Any]] | None = None, marker: str | None = None, limit: int | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> Sequence[dict[str, Any]]:
         """As :meth:`list`, for people."""
         return self._describe(self._page(filters, marker, limit))
 
@@ -231,7 +232,7 @@ class Registry:
         accepted = {name: [_as_column(name, value) for value in values] for name, values in wanted.items()}
         return self._database.read(lambda conn: devices.list_page(conn, accepted, marker, limit))
 
-    def _describe(self, found: Sequence[StoredDevice]) -> list[dict[str, Any]]:
+    def _describe(self, found: Sequence[StoredDevice]) -> Sequence[dict[str, Any]]:
         ids = [stored.device.id for stored in found]
         usage, drivers = self._database.read(lambda conn: (_usage(conn, ids), _drivers(conn, ids)))
         heard_since = self._assignments.heard_since()
@@ -306,7 +307,7 @@ def _usage(conn: sa.Connection, device_ids: Collection[str]) -> dict[str, dict[s
     }
 
 
-def _drivers(conn: sa.Connection, device_ids: Collection[str]) -> dict[str, agents.Agent]:
+def _drivers(conn: sa.Connection, device_ids: Collection[str]) -> dict[str, Agent]:
     known = {agent.id: agent for agent in agents.list_all(conn)}
     return {device_id: known[it.agent_id] for device_id, it in device_agents.by_devices(conn, device_ids).items()}
 

@@ -149,33 +149,38 @@ READ_ONLY = frozenset({"id", "status", "status_description", "usage", "agent", "
 
 def check_new(attributes: Any) -> None:
     """:raises InvalidRequest: the attributes of a new device are wrong."""
-    _check({"properties": {**FIXED, **CHANGEABLE}, "required": ["device_type"]}, attributes, "changed")
+    _refuse(READ_ONLY, attributes, "of a device is read-only.")
+    check("device", {"properties": {**FIXED, **CHANGEABLE}, "required": ["device_type"]}, attributes)
 
 
 def check_changes(changes: Any) -> None:
     """:raises InvalidRequest: the changes of a device are wrong, or name what cannot be changed."""
-    if isinstance(changes, Mapping):
-        fixed = sorted(set(changes) & set(FIXED))
-        if fixed:
-            raise InvalidRequest(f"{fixed[0]} of a device cannot be changed; remove the device and register it anew.")
-    _check({"properties": CHANGEABLE}, changes, "changed")
+    _refuse(READ_ONLY, changes, "of a device is read-only.")
+    _refuse(FIXED, changes, "of a device cannot be changed; remove the device and register it anew.")
+    check("device", {"properties": CHANGEABLE}, changes)
 
 
-def _check(schema: Mapping[str, Any], attributes: Any, verb: str) -> None:
-    if isinstance(attributes, Mapping):
-        read_only = sorted(set(attributes) & READ_ONLY)
-        if read_only:
-            raise InvalidRequest(f"{read_only[0]} of a device is read-only; it cannot be {verb}.")
+def check(noun: str, schema: Mapping[str, Any], attributes: Any) -> None:
+    """Hold attributes against ``properties`` and ``required`` of a schema that describes itself as this module's do.
+
+    :raises InvalidRequest: names the attribute that is wrong, and what would be right; never what was given.
+    """
     whole = {"type": "object", "description": "an object", "additionalProperties": False, **schema}
     errors = jsonschema.Draft202012Validator(whole).iter_errors(attributes)
     first = min(errors, key=lambda error: [str(step) for step in error.absolute_path], default=None)
     if first is not None:
-        raise InvalidRequest(_sentence(first))
+        raise InvalidRequest(_sentence(first, noun))
     _check_texts(attributes, "")
 
 
-def _sentence(error: jsonschema.ValidationError) -> str:
-    path = _path(error.absolute_path) or "device"
+def _refuse(keys: Iterable[str], attributes: Any, why: str) -> None:
+    given = sorted(set(attributes) & set(keys)) if isinstance(attributes, Mapping) else []
+    if given:
+        raise InvalidRequest(f"{given[0]} {why}")
+
+
+def _sentence(error: jsonschema.ValidationError, noun: str) -> str:
+    path = _path(error.absolute_path) or noun
     if error.validator == "required":
         missing = sorted(set(error.validator_value) - set(error.instance))
         return f"{path}: {missing[0]} is missing."

@@ -1,0 +1,113 @@
+"""Service types and their definitions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import sqlalchemy as sa
+
+from lbaas_scheduler.db.models import placements, pools, service_definitions, service_types, vips
+from lbaas_scheduler.domain import clock
+from lbaas_scheduler.domain.service_types import ServiceDefinition, ServiceType
+
+
+def insert(conn: sa.Connection, service_type: ServiceType) -> None:
+    """:raises DBDuplicateEntry: the name is taken; or it is the default, and there is one."""
+    conn.execute(sa.insert(service_types).values(id=service_type.id, created_at=clock.utcnow(), **_columns(service_type)))
+    _insert_definitions(conn, service_type)
+
+
+def update(conn: sa.Connection, service_type: ServiceType) -> bool:
+    """Write all of a service type. :returns: False: there is no such one."""
+    changed = sa.update(service_types).where(service_types.c.id == service_type.id).values(_columns(service_type))
+    if not conn.execute(changed).rowcount:
+        return False
+    conn.execute(sa.delete(service_definitions).where(service_definitions.c.service_type_id == service_type.id))
+    _insert_definitions(conn, service_type)
+    return True
+
+
+def clear_default(conn: sa.Connection) -> None:
+    """No service type is the default, until another is made it in the same transaction."""
+    conn.execute(sa.update(service_types).where(service_types.c.default_slot == 1).values(default_slot=None))
+
+
+def delete(conn: sa.Connection, service_type_id: str) -> bool:
+    conn.execute(sa.delete(service_definitions).where(service_definitions.c.service_type_id == service_type_id))
+    return bool(conn.execute(sa.delete(service_types).where(service_types.c.id == service_type_id)).rowcount)
+
+
+def get(conn: sa.Connection, service_type_id: str) -> ServiceType | None:
+    return _first(conn, service_types.c.id == service_type_id)
+
+
+def find(conn: sa.Connection, name_or_id: str | None) -> ServiceType | None:
+    """By id, else by name; None = the default one. Enabled or not."""
+    if name_or_id is None:
+        return _first(conn, service_types.c.default_slot == 1)
+    return _first(conn, service_types.c.id == name_or_id) or _first(conn, service_types.c.name == name_or_id)
+
+
+def list_all(conn: sa.Connection) -> list[ServiceType]:
+    """Every service type, by name. There are few."""
+    return _read(conn)
+
+
+def users(conn: sa.Connection, service_type_id: str) -> dict[str, int]:
+    """What refers to the service type: noun → how many."""
+    counted = {
+        noun: conn.scalar(sa.select(sa.func.count()).select_from(table).where(table.c.service_type_id == service_type_id)) or 0
+        for noun, table in (("VIP", vips), ("pool", pools), ("placement", placements))
+    }
+    # A VIP's placement is no further user beside the VIP.
+    counted["placement"] = max(0, counted["placement"] - counted["VIP"])
+    return {noun: count for noun, count in counted.items() if count}
+
+
+def _columns(service_type: ServiceType) -> dict[str, Any]:
+    return {
+        "name": service_type.name,
+        "description": service_type.description,
+        "enabled": service_type.enabled,
+        "default_slot": 1 if service_type.default else None,
+        "options": dict(service_type.options),
+    }
+
+
+def _insert_definitions(conn: sa.Connection, service_type: ServiceType) -> None:
+    rows = [{"service_type_id": service_type.id, **asdict(definition)} for definition in service_type.definitions]
+    if rows:
+        conn.execute(sa.insert(service_definitions), rows)
+
+
+def _first(conn: sa.Connection, *conditions: sa.ColumnElement[bool]) -> ServiceType | None:
+    return next(iter(_read(conn, *conditions)), None)
+
+
+def _read(conn: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[ServiceType]:
+    rows = conn.execute(sa.select(service_types).where(*conditions).order_by(service_types.c.name)).all()
+    definitions = _definitions(conn, [row.id for row in rows])
+    return [_from_row(row, definitions.get(row.id, [])) for row in rows]
+
+
+def _definitions(conn: sa.Connection, ids: Iterable[str]) -> dict[str, list[ServiceDefinition]]:
+    wanted = sa.select(service_definitions).where(service_definitions.c.service_type_id.in_(list(ids)))
+    found: dict[str, list[ServiceDefinition]] = defaultdict(list)
+    for row in conn.execute(wanted.order_by(service_definitions.c.service)):
+        found[row.service_type_id].append(ServiceDefinition(row.service, row.plugin, row.driver))
+    return found
+
+
+def _from_row(row: Any, definitions: Iterable[ServiceDefinition]) -> ServiceType:
+    return ServiceType(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        enabled=bool(row.enabled),
+        default=row.default_slot == 1,
+        definitions=tuple(definitions),
+        options=row.options,
+    )

@@ -1,0 +1,151 @@
+"""What agents ask and tell the server: the endpoint behind :class:`~lbaas_scheduler.rpc.server_api.ServerAPI`.
+
+An agent is only believed about devices that it drives now. What it says of others (it was cut off, and its devices went
+elsewhere) is logged and ignored.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+import oslo_messaging
+import sqlalchemy as sa
+
+from lbaas_scheduler.db import deployments, device_agents, devices
+from lbaas_scheduler.db.deployments import DeploymentRow
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.deployments import Deployment, Result, VipStats
+from lbaas_scheduler.errors import InvalidRequest, LBaaSError, Unavailable
+from lbaas_scheduler.plugins.agents import AgentDirectory
+from lbaas_scheduler.plugins.casts import Documents, build_each
+from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.codec import encode_device, from_document, to_document
+
+LOG = logging.getLogger(__name__)
+
+MAX_PAGE = 10_000
+
+
+class Reports(Protocol):
+    """What becomes of reports: see :class:`lbaas_scheduler.plugins.loadbalancer.reports.Reports`."""
+
+    def apply_results(self, conn: sa.Connection, device_id: str, results: Sequence[Result]) -> Collection[str]:
+        """:returns: what is gone now, to be given to :meth:`dispose` after the commit."""
+
+    def apply_stats(self, conn: sa.Connection, stats: Mapping[str, VipStats], device_id: str | None = None) -> None: ...
+
+    def dispose(self, vip_ids: Collection[str]) -> None: ...
+
+
+class AgentCallbacks:
+    """The endpoint for agents, version 1.0."""
+
+    target = oslo_messaging.Target(version=topics.VERSION)
+
+    def __init__(self, database: Database, directory: AgentDirectory, reports: Reports, load_vips: Documents) -> None:
+        self._database = database
+        self._directory = directory
+        self._reports = reports
+        self._load_vips = load_vips
+
+    def report_state(self, context: Any, state: Any) -> None:
+        """An agent lives. Cast."""
+        self._directory.report(state)
+
+    @oslo_messaging.expected_exceptions(LBaaSError)
+    def get_devices(self, context: Any, host: str) -> list[dict[str, Any]]:
+        """The devices that the agent drives, their secrets sealed."""
+
+        def work(conn: sa.Connection) -> list[dict[str, Any]]:
+            mine = devices.by_ids_stored(conn, device_agents.devices_on_host(conn, host))
+            return [encode_device(stored.device, stored.secret) for _, stored in sorted(mine.items())]
+
+        return self._database.read(work)
+
+    @oslo_messaging.expected_exceptions(LBaaSError)
+    def list_desired(self, context: Any, host: str, device_id: str, marker: str | None, limit: int) -> list[dict[str, Any]]:
+        """A page of what the device should have, by VIP id from after ``marker``; [] at the end, and for others' devices."""
+
+        def work(conn: sa.Connection) -> list[DeploymentRow]:
+            if not _drives(conn, host, device_id):
+                return []
+            return deployments.list_desired(conn, device_id, marker, min(max(1, limit), MAX_PAGE))
+
+        return [
+            {
+                "vip_id": row.resource_id,
+                "epoch": row.version.epoch,
+                "revision": row.version.revision,
+                "operation": row.operation,
+            }
+            for row in self._database.read(work)
+        ]
+
+    @oslo_messaging.expected_exceptions(LBaaSError)
+    def get_deployments(self, context: Any, host: str, device_id: str, vip_ids: Sequence[str]) -> list[dict[str, Any]]:
+        """The whole desired state of those of the VIPs that are to be on the device."""
+
+        def work(conn: sa.Connection) -> list[Deployment]:
+            if not _drives(conn, host, device_id):
+                return []
+            wanted = {row.resource_id: row for row in deployments.on_device(conn, device_id, vip_ids) if not row.removing}
+            vips = build_each(lambda ids: self._load_vips(conn, ids), list(wanted))
+            return [Deployment(vip, wanted[vip_id].version) for vip_id, vip in sorted(vips.items())]
+
+        return [to_document(deployment) for deployment in self._database.read(work)]
+
+    @oslo_messaging.expected_exceptions(LBaaSError)
+    def report_results(self, context: Any, host: str, device_id: str, results: Sequence[Any]) -> None:
+        """What came of applying and removing VIPs. On return they are recorded, or not worth it. May be repeated."""
+        understood = [result for document in results if (result := _result(host, document)) is not None]
+        self._apply(host, device_id, understood)
+
+    def report_stats(self, context: Any, host: str, device_id: str, stats: Mapping[str, Any]) -> None:
+        """Counters and member health. Cast."""
+        read = {vip_id: from_document(VipStats, document) for vip_id, document in stats.items()}
+
+        def work(conn: sa.Connection) -> None:
+            if _drives(conn, host, device_id):
+                self._reports.apply_stats(conn, read, device_id)
+
+        self._database.write(work)
+
+    def _apply(self, host: str, device_id: str, results: Sequence[Result]) -> None:
+        """Record results together; if one of them cannot be, the others are, one by one."""
+
+        def work(conn: sa.Connection) -> Collection[str]:
+            return self._reports.apply_results(conn, device_id, results) if _drives(conn, host, device_id) else ()
+
+        if not results:
+            return
+        try:
+            gone = self._database.write(work)
+        except Unavailable:
+            # The agent repeats its report until somebody has recorded it.
+            raise
+        except Exception:
+            if len(results) == 1:
+                # Not the agent's to repeat for ever: the VIP stays due and is cast again.
+                LOG.exception("The result of VIP %s on device %s cannot be recorded", results[0].vip_id, device_id)
+                return
+            for result in results:
+                self._apply(host, device_id, [result])
+        else:
+            self._reports.dispose(gone)
+
+
+def _drives(conn: sa.Connection, host: str, device_id: str) -> bool:
+    if device_agents.drives(conn, host, device_id):
+        return True
+    LOG.info("The agent on %s speaks of device %s, which is not its own (any more); ignored", host, device_id)
+    return False
+
+
+def _result(host: str, document: Any) -> Result | None:
+    try:
+        return from_document(Result, document)
+    except InvalidRequest as error:
+        LOG.warning("A result from the agent on %s is ignored: %s", host, error.message)
+        return None

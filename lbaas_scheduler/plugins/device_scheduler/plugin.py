@@ -1,0 +1,140 @@
+"""The facade of the device scheduler: the fleet, its agents and the service types, and placing for any service.
+
+It serves no service itself, but all of them: other plugins place their resources through :attr:`DeviceSchedulerPlugin.placer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oslo_context.context import RequestContext
+
+from lbaas_scheduler.devices.registry import Registry
+from lbaas_scheduler.errors import InvalidRequest, NotAuthorized
+from lbaas_scheduler.plugins.agents import AgentDirectory
+from lbaas_scheduler.plugins.base import ServicePluginBase
+from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.plugins.device_scheduler.endpoint import DeviceSchedulerEndpoint
+from lbaas_scheduler.plugins.device_scheduler.placer import Placer
+from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes, describe
+
+Document = dict[str, Any]
+Filters = Mapping[str, Sequence[Any]]
+Fields = Sequence[str]
+
+_REACHES_THE_DEVICE = frozenset({"management", "extra", "interfaces", "agent_host"})
+"""Changes of a device that its agent must know of."""
+
+
+class DeviceSchedulerPlugin(ServicePluginBase):
+    """For administrators; service types may be read by everybody.
+
+    :param default_service_type: name of the service type that is created at the first start.
+    """
+
+    service = "DeviceScheduler"
+
+    def __init__(
+        self,
+        registry: Registry,
+        service_types: ServiceTypes,
+        agents: AgentDirectory,
+        placer: Placer,
+        caster: Caster,
+        default_service_type: str,
+    ) -> None:
+        self.registry = registry
+        self.service_types = service_types
+        self.agents = agents
+        self.placer = placer
+        self._caster = caster
+        self._default_service_type = default_service_type
+
+    def rpc_endpoints(self) -> Sequence[Any]:
+        return [DeviceSchedulerEndpoint(self)]
+
+    def start(self) -> None:
+        self.service_types.ensure_default(self._default_service_type)
+
+    def create_device(self, context: RequestContext, device: Mapping[str, Any]) -> Document:
+        """Register a device: see :meth:`Registry.enrol`."""
+        _only_admins(context)
+        return self.registry.describe(self.registry.enrol(device).id)
+
+    def get_device(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
+        _only_admins(context)
+        return _project(self.registry.describe(id), fields)
+
+    def get_devices(
+        self,
+        context: RequestContext,
+        filters: Filters | None = None,
+        fields: Fields | None = None,
+        marker: str | None = None,
+        limit: int | None = None,
+    ) -> list[Document]:
+        _only_admins(context)
+        return [_project(it, fields) for it in self.registry.describe_all(filters, marker, limit)]
+
+    def update_device(self, context: RequestContext, id: str, device: Mapping[str, Any]) -> Document:
+        """Change a device: see :meth:`Registry.update`. ``generation`` among the changes = change only that state."""
+        _only_admins(context)
+        changes = dict(device) if isinstance(device, Mapping) else device
+        generation = changes.pop("generation", None) if isinstance(changes, dict) else None
+        if generation is not None and (isinstance(generation, bool) or not isinstance(generation, int)):
+            raise InvalidRequest("generation must be an integer, as the device was read with.")
+        self.registry.update(id, changes, generation)
+        if _REACHES_THE_DEVICE & changes.keys():
+            self._caster.resync(id)
+        return self.registry.describe(id)
+
+    def delete_device(self, context: RequestContext, id: str) -> None:
+        """Remove a device: see :meth:`Registry.remove`."""
+        _only_admins(context)
+        self.registry.remove(id)
+
+    def create_service_type(self, context: RequestContext, service_type: Mapping[str, Any]) -> Document:
+        _only_admins(context)
+        return describe(self.service_types.create(service_type))
+
+    def get_service_type(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
+        return _project(describe(self.service_types.get(id)), fields)
+
+    def get_service_types(
+        self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None
+    ) -> list[Document]:
+        return [_project(describe(it), fields) for it in self.service_types.list(filters)]
+
+    def update_service_type(self, context: RequestContext, id: str, service_type: Mapping[str, Any]) -> Document:
+        _only_admins(context)
+        return describe(self.service_types.update(id, service_type))
+
+    def delete_service_type(self, context: RequestContext, id: str) -> None:
+        _only_admins(context)
+        self.service_types.delete(id)
+
+    def get_agent(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
+        _only_admins(context)
+        return _project(self.agents.get(id), fields)
+
+    def get_agents(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Document]:
+        _only_admins(context)
+        return [_project(it, fields) for it in self.agents.list(filters)]
+
+    def update_agent(self, context: RequestContext, id: str, agent: Mapping[str, Any]) -> Document:
+        _only_admins(context)
+        return self.agents.update(id, agent)
+
+    def delete_agent(self, context: RequestContext, id: str) -> None:
+        _only_admins(context)
+        self.agents.delete(id)
+
+
+def _only_admins(context: RequestContext) -> None:
+    if not context.is_admin:
+        raise NotAuthorized(reason="only administrators see and change devices, agents and service types")
+
+
+def _project(document: Document, fields: Fields | None) -> Document:
+    return document if not fields else {name: document[name] for name in fields if name in document}

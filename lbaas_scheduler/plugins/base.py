@@ -3,8 +3,39 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from oslo_config import cfg
+
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.devices.registry import Registry
+from lbaas_scheduler.networks.registry import NetworkRegistry
+from lbaas_scheduler.scheduler.services import Service
+from lbaas_scheduler.sdk.networks import NetworkConnector
+
+if TYPE_CHECKING:
+    from lbaas_scheduler.plugins.agents import AgentDirectory
+    from lbaas_scheduler.plugins.casts import Caster
+    from lbaas_scheduler.plugins.device_scheduler.placer import Placer
+    from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a server has, and hands to each plugin that it loads. ``services``: the installed ones by name."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    services: Mapping[str, Service]
+    placer: Placer
+    registry: Registry
+    service_types: ServiceTypes
+    agents: AgentDirectory
+    caster: Caster
+    networks: NetworkRegistry
+    connector: NetworkConnector
 
 
 class ServicePluginBase(ABC):
@@ -15,6 +46,14 @@ class ServicePluginBase(ABC):
 
     service: str
     """Name of the service, as service types and devices spell it."""
+
+    @classmethod
+    @abstractmethod
+    def build(cls, parts: Parts) -> Self:
+        """The plugin, not started, made of what the server has.
+
+        :raises ConfigurationError: its options are wrong.
+        """
 
     @abstractmethod
     def rpc_endpoints(self) -> Sequence[Any]:

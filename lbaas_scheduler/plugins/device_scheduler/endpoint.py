@@ -22,8 +22,21 @@ METHODS = (
     "get_agents",
     "update_agent",
     "delete_agent",
+    "get_placement",
 )
-"""Exactly what may be called from outside."""
+NETWORK_METHODS = (
+    "create_network",
+    "get_network",
+    "get_networks",
+    "update_network",
+    "delete_network",
+    "create_subnet",
+    "get_subnet",
+    "get_subnets",
+    "update_subnet",
+    "delete_subnet",
+)
+"""Exactly what may be called from outside: of the plugin, and of its registry of networks."""
 
 
 class DeviceSchedulerEndpoint:
@@ -31,7 +44,8 @@ class DeviceSchedulerEndpoint:
 
     target = oslo_messaging.Target(namespace=topics.DEVICES_NAMESPACE, version=topics.VERSION)
 
-    def __init__(self, plugin: object) -> None:
+    def __init__(self, plugin: object, networks: object) -> None:
         expected = oslo_messaging.expected_exceptions(LBaaSError)
-        for name in METHODS:
-            setattr(self, name, expected(getattr(plugin, name)))
+        for target, names in ((plugin, METHODS), (networks, NETWORK_METHODS)):
+            for name in names:
+                setattr(self, name, expected(getattr(target, name)))

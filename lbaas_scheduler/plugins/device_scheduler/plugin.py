@@ -6,16 +6,19 @@ It serves no service itself, but all of them: other plugins place their resource
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from oslo_context.context import RequestContext
 
+from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.registry import Registry
 from lbaas_scheduler.errors import InvalidRequest, NotAuthorized
+from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.agents import AgentDirectory
-from lbaas_scheduler.plugins.base import ServicePluginBase
+from lbaas_scheduler.plugins.base import Parts, ServicePluginBase
 from lbaas_scheduler.plugins.casts import Caster
 from lbaas_scheduler.plugins.device_scheduler.endpoint import DeviceSchedulerEndpoint
+from lbaas_scheduler.plugins.device_scheduler.explain import placement_of
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes, describe
 
@@ -37,22 +40,39 @@ class DeviceSchedulerPlugin(ServicePluginBase):
 
     def __init__(
         self,
+        database: Database,
         registry: Registry,
         service_types: ServiceTypes,
         agents: AgentDirectory,
         placer: Placer,
         caster: Caster,
+        networks: NetworkRegistry,
         default_service_type: str,
     ) -> None:
+        self._database = database
         self.registry = registry
         self.service_types = service_types
         self.agents = agents
         self.placer = placer
+        self.networks = networks
         self._caster = caster
         self._default_service_type = default_service_type
 
+    @classmethod
+    def build(cls, parts: Parts) -> Self:
+        return cls(
+            database=parts.database,
+            registry=parts.registry,
+            service_types=parts.service_types,
+            agents=parts.agents,
+            placer=parts.placer,
+            caster=parts.caster,
+            networks=parts.networks,
+            default_service_type=parts.conf.default_service_type,
+        )
+
     def rpc_endpoints(self) -> Sequence[Any]:
-        return [DeviceSchedulerEndpoint(self)]
+        return [DeviceSchedulerEndpoint(self, self.networks)]
 
     def start(self) -> None:
         self.service_types.ensure_default(self._default_service_type)
@@ -129,6 +149,14 @@ class DeviceSchedulerPlugin(ServicePluginBase):
     def delete_agent(self, context: RequestContext, id: str) -> None:
         _only_admins(context)
         self.agents.delete(id)
+
+    def get_placement(self, context: RequestContext, resource_id: str) -> Document:
+        """Where a resource is and why: device, agent, score, amounts and the trail of the decision.
+
+        :raises NotFound: it is not placed.
+        """
+        _only_admins(context)
+        return placement_of(self._database, resource_id)
 
 
 def _only_admins(context: RequestContext) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from oslo_context.context import RequestContext
 
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.plugins.base import Parts
 from lbaas_scheduler.plugins.loadbalancer.associations import Associations
 from lbaas_scheduler.plugins.loadbalancer.base import Body, Document, Fields, Filters, LoadBalancerPluginBase
 from lbaas_scheduler.plugins.loadbalancer.core import Casts, Core, PlacesResources, ServiceTypes
@@ -42,6 +43,18 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
         self.members = Members(core)
         self.health_monitors = HealthMonitors(core)
         self.associations = Associations(core)
+
+    @classmethod
+    def build(cls, parts: Parts) -> Self:
+        return cls(
+            database=parts.database,
+            placer=parts.placer,
+            caster=parts.caster,
+            connector=parts.connector,
+            service=parts.services[cls.service],
+            service_types=parts.service_types,
+            cast_deadline_seconds=parts.conf.scheduler.cast_deadline_seconds,
+        )
 
     def rpc_endpoints(self) -> Sequence[Any]:
         return [LoadBalancerEndpoint(self)]

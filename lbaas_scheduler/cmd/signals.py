@@ -1,0 +1,37 @@
+"""What a process does with signals: SIGTERM and SIGINT end it in order, SIGHUP lets it read its options again."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import signal
+
+from oslo_config import cfg
+
+LOG = logging.getLogger(__name__)
+
+CAUGHT = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Signals:
+    """Catches signals from its making on: one that comes while the process still starts ends it in order, only later."""
+
+    def __init__(self) -> None:
+        self._came: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for number in CAUGHT:
+            signal.signal(number, lambda number, _frame: self._came.put(number))
+
+    def wait_for_end(self, conf: cfg.ConfigOpts) -> None:
+        """Return at the first SIGTERM or SIGINT; until then, read mutable options again at each SIGHUP."""
+        while (number := self._came.get()) == signal.SIGHUP:
+            _reread(conf)
+        LOG.info("Got %s", signal.Signals(number).name)
+
+
+def _reread(conf: cfg.ConfigOpts) -> None:
+    try:
+        changed = conf.mutate_config_files()
+    except (cfg.Error, ValueError) as error:
+        LOG.error("The configuration is wrong and stays as it was: %s", " ".join(str(error).split()))
+    else:
+        LOG.info("Read the configuration again, %d options changed", len(changed))

@@ -1,0 +1,121 @@
+"""A server, put together: what ``lbaas-scheduler-server`` runs, and the demo beside its agent."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+
+import oslo_messaging
+from oslo_config import cfg
+
+from lbaas_scheduler import extensions
+from lbaas_scheduler.db import migration
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.devices.assignments import Assignments
+from lbaas_scheduler.devices.registry import Registry
+from lbaas_scheduler.devices.secrets import Vault
+from lbaas_scheduler.networks.registry import NetworkRegistry
+from lbaas_scheduler.plugins.agents import AgentDirectory
+from lbaas_scheduler.plugins.base import Parts, ServicePluginBase
+from lbaas_scheduler.plugins.callbacks import AgentCallbacks
+from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.plugins.device_scheduler.build import build_gates, build_placer, handlers_of
+from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
+from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
+from lbaas_scheduler.plugins.loadbalancer import documents
+from lbaas_scheduler.plugins.loadbalancer.reports import Reports
+from lbaas_scheduler.plugins.reconciler import Reconciler
+from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.agent_api import AgentAPI
+from lbaas_scheduler.rpc.transport import get_server
+from lbaas_scheduler.scheduler.gate import HandlerGate
+from lbaas_scheduler.sdk.networks import NetworkConnector
+
+LOG = logging.getLogger(__name__)
+
+
+class Server:
+    """Service plugins and the endpoint for agents on the bus, and the reconciler. ``start`` and ``stop`` once each."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        transport: oslo_messaging.Transport,
+        database: Database,
+        plugins: Sequence[ServicePluginBase],
+        callbacks: AgentCallbacks,
+        reconciler: Reconciler,
+    ) -> None:
+        self._plugins = plugins
+        self._database = database
+        self._reconciler = reconciler
+        endpoints = [endpoint for plugin in plugins for endpoint in plugin.rpc_endpoints()]
+        self._buses = [
+            get_server(transport, topics.PLUGINS, conf.host, endpoints),
+            get_server(transport, topics.SERVERS, conf.host, [callbacks]),
+        ]
+
+    def start(self) -> None:
+        for plugin in self._plugins:
+            plugin.start()
+        for bus in self._buses:
+            # Blocks for as long as the broker is away; the others must not wait for it.
+            threading.Thread(target=bus.start, name="bus-start", daemon=True).start()
+        self._reconciler.start()
+
+    def stop(self) -> None:
+        """Take nothing more, and finish what is under way."""
+        self._reconciler.stop()
+        for bus in self._buses:
+            bus.stop()
+            bus.wait()
+        for plugin in self._plugins:
+            plugin.stop()
+        self._database.dispose()
+
+
+def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
+    """The server that ``conf`` describes, not started.
+
+    :raises ConfigurationError: says what is wrong: an option, a plugin, or a database that was not migrated.
+    """
+    database = Database.open(conf)
+    migration.require_current(database)
+    gates = build_gates(conf)
+    control = AgentAPI(transport)
+    caster = Caster(database, control, documents.load)
+    assignments = Assignments(database, conf.scheduler.agent_down_seconds)
+    directory = AgentDirectory(database, assignments, caster, control, conf.scheduler.agent_down_seconds)
+    connector = extensions.load_network_connector(conf, NetworkConnector)(database)  # type: ignore[call-arg]
+    classes = _plugin_classes(conf)
+    parts = Parts(
+        conf=conf,
+        database=database,
+        services=extensions.load_services(),
+        placer=build_placer(conf, database, gates),
+        registry=_registry(conf, database, gates, assignments),
+        service_types=ServiceTypes(database, _device_types(gates), {cls.service: name for name, cls in classes.items()}),
+        agents=directory,
+        caster=caster,
+        networks=NetworkRegistry(database),
+        connector=connector,
+    )
+    plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
+    reports = Reports(connector)
+    callbacks = AgentCallbacks(database, directory, reports, documents.load)
+    return Server(conf, transport, database, plugins, callbacks, Reconciler(database, caster, assignments, reports, conf))
+
+
+def _plugin_classes(conf: cfg.ConfigOpts) -> Mapping[str, type[ServicePluginBase]]:
+    """What ``[DEFAULT] service_plugins`` lists, by the names there."""
+    return {name: extensions.load_service_plugin(name, ServicePluginBase) for name in conf.service_plugins}
+
+
+def _registry(conf: cfg.ConfigOpts, database: Database, gates: Mapping[str, HandlerGate], assignments: Assignments) -> Registry:
+    vault = Vault(conf.security.encryption_keys)
+    return Registry(database, handlers_of(gates), vault, assignments, conf.scheduler.handler_timeout_seconds)
+
+
+def _device_types(gates: Mapping[str, HandlerGate]) -> Mapping[str, list[str]]:
+    return {service: sorted(gate.handlers) for service, gate in gates.items()}

@@ -1,0 +1,47 @@
+"""Says where a resource is, and why there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from lbaas_scheduler.db import deployments, device_agents, devices, placements
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.errors import NotFound
+
+
+def placement_of(database: Database, resource_id: str) -> dict[str, Any]:
+    """The placement of a resource as administrators see it.
+
+    ``agent_host`` is the agent that drives the device now (None: nobody does); ``epoch`` and ``revision`` are what is wanted on
+    the device, ``applied_revision`` what it confirmed.
+
+    :raises NotFound: the resource has no placement.
+    """
+    return database.read(lambda conn: _placement(conn, resource_id))
+
+
+def _placement(conn: Connection, resource_id: str) -> dict[str, Any]:
+    placement = placements.get(conn, resource_id)
+    if placement is None:
+        raise NotFound(resource="Placement", id=resource_id)
+    device = devices.by_ids(conn, [placement.device_id])[placement.device_id]
+    binding = device_agents.by_devices(conn, [device.id]).get(device.id)
+    deployment = deployments.get(conn, resource_id, device.id)
+    return {
+        "resource_id": resource_id,
+        "service": placement.service,
+        "service_type_id": placement.service_type_id,
+        "device_id": device.id,
+        "device_name": device.name,
+        "device_type": device.device_type,
+        "agent_host": binding.host if binding else None,
+        "epoch": deployment.version.epoch if deployment else None,
+        "revision": deployment.version.revision if deployment else None,
+        "applied_revision": deployment.applied_revision if deployment else None,
+        "score": placement.score,
+        "amounts": dict(placement.amounts),
+        "networks": list(placement.networks),
+        "trail": dict(placement.trail),
+    }

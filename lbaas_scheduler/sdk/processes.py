@@ -29,6 +29,9 @@ def spawn_detached(argv: Sequence[str], log_path: Path, cwd: Path | None = None)
     """
     with log_path.open("ab") as log:
         process = subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=cwd)
+    # The kernel fills the command line in a moment after the program was taken: until then alive() would say no.
+    while process.poll() is None and not _command_line(process.pid):
+        time.sleep(_POLL_SECONDS / 20)
     # Somebody has to collect the exit status while we live, else a dead child stays a zombie and keeps its pid.
     threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
     return process.pid
@@ -36,11 +39,7 @@ def spawn_detached(argv: Sequence[str], log_path: Path, cwd: Path | None = None)
 
 def alive(pid: int, marker: str) -> bool:
     """Whether ``pid`` runs and has ``marker`` in its command line. A zombie has no command line and is not alive."""
-    try:
-        command_line = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return marker.encode() in command_line
+    return marker.encode() in _command_line(pid)
 
 
 def find(marker: str) -> list[int]:
@@ -76,6 +75,13 @@ def wait_gone(pid: int, marker: str, seconds: float) -> bool:
             return False
         time.sleep(_POLL_SECONDS)
     return True
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -25,6 +25,8 @@ from lbaas_scheduler.sdk.handlers import DeviceHandler
 DEADLINE_SECONDS = 20.0
 CONNECTIONS = 50
 CHANGES = 20
+THINKING_SECONDS = 0.1
+"""How long a member thinks under load: every change then meets requests in flight, and the test does not load the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,12 @@ Sender = Callable[..., Reply]
 
 
 class Backend:
-    """An HTTP server that answers with its name. ``healthy`` false: it answers 500."""
+    """An HTTP server that answers with its name. ``healthy`` false: it answers 500. ``delay_seconds`` = how long it thinks."""
 
     def __init__(self, name: str, address: str) -> None:
         self.name = name
         self.healthy = True
+        self.delay_seconds = 0.0
         self._server = _Server((address, 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -72,6 +75,7 @@ def _handler(backend: Backend) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
+            time.sleep(backend.delay_seconds)
             body = backend.name.encode()
             self.send_response(200 if backend.healthy else 500)
             self.send_header("Content-Length", str(len(body)))
@@ -246,10 +250,12 @@ class TrafficConformance:
         assert after.bytes_out - before.bytes_out > 10 * len("HTTP/1.1 200 OK")
 
     def test_no_request_fails_while_members_weights_and_neighbours_change(
-        self, driver: AgentDriver, device: Device, web: Vip, send: Sender
+        self, driver: AgentDriver, device: Device, web: Vip, send: Sender, backends: list[Backend]
     ) -> None:
         driver.apply(device, [deployment(web)])
         neighbour = replace(web, id=documents.new_id(), protocol_port=documents.free_port(web.address))
+        for server in backends:
+            server.delay_seconds = THINKING_SECONDS
         with load(send, web) as outcomes:
             for change in range(CHANGES):
                 kept = web.pool.members[: 1 + change % 3]

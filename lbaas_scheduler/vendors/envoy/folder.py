@@ -113,7 +113,11 @@ class Folder:
 
     def read_watched(self, name: str) -> dict[str, Json]:
         """The resources of ``cds`` or ``lds`` by their names."""
-        return {item["name"]: item for item in json.loads(self.watched(name).read_bytes())["resources"]}
+        try:
+            stored = json.loads(self.watched(name).read_bytes())
+        except FileNotFoundError:
+            return {}
+        return {item["name"]: item for item in stored["resources"]}
 
     def watched(self, name: str) -> Path:
         return self.path / f"{name}.json"

@@ -13,7 +13,7 @@ from lbaas_scheduler.vendors.envoy.admin import Admin
 from lbaas_scheduler.vendors.envoy.delivery import Delivery
 from lbaas_scheduler.vendors.envoy.folder import Folder, Record
 from lbaas_scheduler.vendors.envoy.options import Settings
-from lbaas_scheduler.vendors.envoy.process import Process, bootstrap
+from lbaas_scheduler.vendors.envoy.process import Process
 from lbaas_scheduler.vendors.envoy.resources import Resources, Timeouts, endpoints, render
 
 LOG = logging.getLogger(__name__)
@@ -100,7 +100,6 @@ class Node:
         """
         if not any(record.resources.cluster for record in changed.values()):
             return {}
-        self.folder.create(bootstrap(self.folder))
         resources = [record.resources for record in changed.values()]
         said = self.process.validate(
             [item.cluster for item in resources if item.cluster], [item.listener for item in resources if item.listener]
@@ -153,6 +152,10 @@ class Node:
         return {key: reason for key, reason in refused.items() if key in serving}
 
     def _ensure_started(self) -> None:
-        if not self.process.pids():
+        running = bool(self.process.pids())
+        if running and not self.folder.ours():
+            # Its folder was removed under its feet, and with it the socket through which it can be spoken to.
+            self.process.stop()
+        if not running or not self.folder.ours():
             LOG.info("Starting Envoy for device %s", self.folder.path.name)
             self.process.start(self.concurrency)

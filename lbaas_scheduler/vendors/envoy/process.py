@@ -6,13 +6,13 @@ import json
 import os
 import resource
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk import processes
-from lbaas_scheduler.sdk.files import write_atomically
 from lbaas_scheduler.vendors.envoy.admin import SOCKET, Admin
 from lbaas_scheduler.vendors.envoy.folder import OWNER, Folder
 from lbaas_scheduler.vendors.envoy.options import Settings
@@ -84,19 +84,21 @@ class Process:
 
     def validate(self, clusters: Iterable[Json], listeners: Iterable[Json]) -> str | None:
         """What Envoy says against the resources, without touching the running one; None = nothing."""
-        path = self.folder.path / "candidate.json"
         static = {
             "clusters": [_untyped(cluster) for cluster in clusters],
             "listeners": [_untyped(listener) for listener in listeners],
         }
-        write_atomically(path, json.dumps({"static_resources": static}))
-        command = [str(self.settings.binary), "--mode", "validate", "-c", str(path), "--disable-hot-restart", "-l", "error"]
+        with tempfile.NamedTemporaryFile("w", prefix="lbaas-envoy-", suffix=".json") as candidate:
+            json.dump({"static_resources": static}, candidate)
+            candidate.flush()
+            return self._validate(candidate.name)
+
+    def _validate(self, path: str) -> str | None:
+        command = [str(self.settings.binary), "--mode", "validate", "-c", path, "--disable-hot-restart", "-l", "error"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=self.settings.start_timeout, check=False)
         except subprocess.TimeoutExpired as error:
             raise DriverError("Envoy took too long to check a configuration.", operator_message=str(error)) from error
-        finally:
-            path.unlink(missing_ok=True)
         return None if done.returncode == 0 else (done.stderr or done.stdout).strip()[-_LOG_TAIL:]
 
     def _command(self, concurrency: int) -> list[str]:

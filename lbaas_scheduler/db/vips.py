@@ -11,19 +11,14 @@ from sqlalchemy.engine import Connection, Row
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.deployments import APPLY
 from lbaas_scheduler.db.listing import fetch, matching
-from lbaas_scheduler.db.models import deployments, devices, service_types, vips
+from lbaas_scheduler.db.models import deployments, devices, vips
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.statuses import Status
 
 COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
-    **{name: column for name, column in vips.c.items() if name not in ("persistence_type", "cookie_name", "created_at")},
-    "service_type": service_types.c.name,
+    name: column for name, column in vips.c.items() if name not in ("persistence_type", "cookie_name", "created_at")
 }
-
-_SELECT = sa.select(vips, service_types.c.name.label("service_type")).select_from(
-    vips.outerjoin(service_types, service_types.c.id == vips.c.service_type_id)
-)
 
 
 def insert(conn: Connection, values: Mapping[str, Any]) -> None:
@@ -35,15 +30,15 @@ def exists(conn: Connection, vip_id: str) -> bool:
 
 
 def find(conn: Connection, vip_id: str) -> Row[Any] | None:
-    return conn.execute(_SELECT.where(vips.c.id == vip_id)).one_or_none()
+    return conn.execute(sa.select(vips).where(vips.c.id == vip_id)).one_or_none()
 
 
 def by_ids(conn: Connection, vip_ids: Collection[str]) -> list[Row[Any]]:
-    return [row for ids in chunks(vip_ids) for row in conn.execute(_SELECT.where(vips.c.id.in_(ids)))]
+    return [row for ids in chunks(vip_ids) for row in conn.execute(sa.select(vips).where(vips.c.id.in_(ids)))]
 
 
 def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
-    return fetch(conn, matching(conn, _SELECT, COLUMNS, listing), listing)
+    return fetch(conn, matching(conn, sa.select(vips), COLUMNS, listing), listing)
 
 
 def update(conn: Connection, vip_id: str, values: Mapping[str, Any]) -> None:

@@ -86,7 +86,7 @@ class Placing:
             raise ProtocolMismatch(vip_proto=values["protocol"], pool_proto=row.protocol)
         if row.vip_id is not None:
             raise VipExists(pool_id=row.id)
-        wanted = values["service_type"] or row.service_type_id or None
+        wanted = values["service_type_id"] or row.service_type_id or None
         service_type = self._core.service_types.choose(conn, wanted, self._core.service.name)
         pool = documents.load_pool(conn, row.id)
         if pool is None:
@@ -149,7 +149,7 @@ class Placing:
         if row is None or (Method(row.lb_method), monitors) != plan.needs:
             raise _PoolChanged
         persistence = values["session_persistence"] or {}
-        columns = {name: value for name, value in values.items() if name not in ("session_persistence", "service_type")}
+        columns = {name: value for name, value in values.items() if name != "session_persistence"}
         columns |= {
             "address": self._core.connector.bind(conn, reservation),
             "port_id": reservation.port_id,

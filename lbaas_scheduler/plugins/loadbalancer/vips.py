@@ -32,7 +32,6 @@ PLAIN = (
     "protocol_port",
     "pool_id",
     "connection_limit",
-    "service_type",
     "service_type_id",
     "admin_state_up",
     "status",

@@ -102,7 +102,7 @@ class Lab:
         create_tables(self.database)
         add_agent(self.database)
         self.add_device(DEVICE)
-        self.add_service_type("default", default_slot=1)
+        self.default_service_type_id = self.add_service_type("default", default_slot=1)
         self.network = self.networks.create_network(self.me, {"name": "net"})
         self.subnet = self.networks.create_subnet(self.me, {"network_id": self.network["id"], "cidr": "10.0.0.0/24"})
 

@@ -57,9 +57,9 @@ VIP = Noun(
         ),
         "connection_limit": Attribute(CONNECTION_LIMIT, post=True, put=True, default=-1, convert=converters.integer),
         "admin_state_up": common.ADMIN_STATE_UP,
-        # Ours: name or id of the service type: what kind of device the VIP goes to. null = the pool's, else the default.
-        "service_type": Attribute(common.nullable(common.TEXT), post=True, default=None),
-        "service_type_id": common.read_only(common.UUID, converters.lower),
+        # Ours. Written as the name or id of a service type, which says what kind of device the VIP goes to; read as its id.
+        # null = the pool's, else the default.
+        "service_type_id": Attribute(common.nullable(common.TEXT), post=True, default=None),
         "status": common.STATUS_ATTRIBUTE,
         "status_description": common.STATUS_DESCRIPTION,
     },

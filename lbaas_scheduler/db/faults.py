@@ -75,6 +75,14 @@ def is_refused(error: BaseException) -> bool:
     return _code(error.orig) in MYSQL_REFUSALS or _is_refused_by_postgresql(error.orig)
 
 
+def first_line(error: BaseException) -> str:
+    """What the driver said, without the statement and its parameters."""
+    inner = getattr(error, "inner_exception", None) or error
+    orig = getattr(inner, "orig", None) or inner
+    lines = str(orig).strip().splitlines()
+    return lines[0] if lines else type(orig).__name__
+
+
 def _is_transient_in_driver(orig: Any) -> bool:
     if isinstance(orig, sqlite3.OperationalError):
         # The low byte is the primary code; the rest tells variants such as SQLITE_BUSY_SNAPSHOT apart.

@@ -97,14 +97,14 @@ def require_current(database: Database, locations: Sequence[str] = ()) -> None:
     if found == wanted:
         return
     if not found:
-        raise ConfigurationError(reason=f"the database has no tables yet; {SYNC}")
+        raise ConfigurationError(f"The database has no tables yet; {SYNC}.")
     unknown = sorted(set(found) - {revision.id for revision in history(locations)})
     if unknown:
         raise ConfigurationError(
-            reason=f"the database is at revision {', '.join(unknown)}, which this version does not know; install the newer "
-            "version that made it, or the vendor's package that it belongs to"
+            f"The database is at revision {', '.join(unknown)}, which this version does not know; install the newer version "
+            "that made it, or the vendor's package that it belongs to."
         )
-    raise ConfigurationError(reason=f"the database is at {', '.join(found)}, this version needs {', '.join(wanted)}; {SYNC}")
+    raise ConfigurationError(f"The database is at {', '.join(found)}, this version needs {', '.join(wanted)}; {SYNC}.")
 
 
 def new_revision(engine: Engine, message: str) -> Path:
@@ -122,7 +122,7 @@ def _run(engine: Engine, locations: Sequence[str], step: Any) -> None:
         try:
             step(_config(locations, connection))
         except CommandError as error:
-            raise ConfigurationError(reason=str(error)) from error
+            raise ConfigurationError(f"The schema was not changed: {error}") from error
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def _alone(connection: Connection) -> Iterator[None]:
         yield
         return
     if connection.execute(sa.select(sa.func.get_lock(LOCK_NAME, LOCK_WAIT_SECONDS))).scalar() != 1:
-        raise ConfigurationError(reason=f"another 'db sync' has been running for {LOCK_WAIT_SECONDS} s; wait for it and repeat")
+        raise ConfigurationError(f"Another 'db sync' has been running for {LOCK_WAIT_SECONDS} s; wait for it and repeat.")
     try:
         yield
     finally:

@@ -124,9 +124,9 @@ class Database:
                 return repeating()
             except (oslo_db_exception.DBError, exc.DBAPIError) as error:
                 if faults.is_transient(error):
-                    raise Unavailable(dependency="The database", reason=_first_line(error)) from error
+                    raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
                 if faults.is_refused(error):
-                    raise ConfigurationError(reason=f"[database] connection: {_first_line(error)}") from error
+                    raise ConfigurationError(reason=f"[database] connection: {faults.first_line(error)}") from error
                 raise
 
     @contextmanager
@@ -148,10 +148,3 @@ class Database:
             return math.inf
         factor = 2 if self._growing else 1
         return sum((min(self._first_pause * factor**n, self._longest_pause) for n in range(int(self._retries))), 0.0)
-
-
-def _first_line(error: BaseException) -> str:
-    inner = getattr(error, "inner_exception", None) or error
-    orig = getattr(inner, "orig", None) or inner
-    lines = str(orig).strip().splitlines()
-    return lines[0] if lines else type(orig).__name__

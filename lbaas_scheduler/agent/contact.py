@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 import oslo_messaging
@@ -23,12 +24,20 @@ class Contact:
     def __init__(self, lost: Callable[[], None]) -> None:
         self._lost = lost
         self._lock = threading.Lock()
+        self._since: float | None = None
         self.away = False
+
+    def settled(self, seconds: float) -> bool:
+        """Whether there has been contact for so long, without a gap."""
+        since = self._since
+        return since is not None and time.monotonic() - since >= seconds
 
     def made(self) -> None:
         """A server answered, if only with an error."""
         with self._lock:
             changed, self.away = self.away, False
+            if self._since is None:
+                self._since = time.monotonic()
         if changed:
             LOG.info("A server answers again")
 
@@ -38,6 +47,7 @@ class Contact:
             return
         with self._lock:
             changed, self.away = not self.away, True
+            self._since = None
         if changed:
             LOG.warning("No server can be reached: %s. Devices go on serving.", type(error).__name__)
             self._lost()

@@ -26,14 +26,17 @@ Document = Mapping[str, Any]
 class AgentEndpoint:
     """Server side of :class:`~lbaas_scheduler.rpc.agent_api.AgentAPI`.
 
+    :param trusted: whether what comes now was sent now, and not to a predecessor or during an outage.
+
     A message that cannot be read is logged and dropped: nobody waits for an answer, and the server's deadline tells the tenant.
     """
 
     target = oslo_messaging.Target(version=topics.VERSION)
 
-    def __init__(self, workers: DeviceWorkers, resync: Resync) -> None:
+    def __init__(self, workers: DeviceWorkers, resync: Resync, trusted: Callable[[], bool]) -> None:
         self._workers = workers
         self._resync = resync
+        self._trusted = trusted
 
     def create_vip(self, context: RequestContext, device: Document, deployment: Document) -> None:
         self._offer(device, lambda: Change.apply(from_document(Deployment, deployment)))
@@ -59,6 +62,6 @@ class AgentEndpoint:
     def _offer(self, device: Document, change: Callable[[], Change]) -> None:
         try:
             sealed = SealedDevice(*decode_device(device))
-            self._workers.offer(sealed, [change()])
+            self._workers.offer(sealed, [change()], self._trusted())
         except InvalidRequest as error:
             LOG.error("A message cannot be read and is dropped: %s", error.message)

@@ -27,6 +27,9 @@ from lbaas_scheduler.sdk.drivers import AgentDriver
 
 LOG = logging.getLogger(__name__)
 
+SETTLE_SECONDS = 10.0
+"""How long after a start, or a loss of contact, casts may come from a queue that filled meanwhile, and are checked before use."""
+
 FLUSH_SHARE = 0.2
 """Part of the shutdown time that is kept for the delivery of results."""
 
@@ -67,7 +70,8 @@ class AgentService:
         stats = Stats(host, server, self._contact, self._workers, self._resync, lambda: options.stats_interval_seconds)
         self._heartbeat = Loop("state-report", heartbeat.beat, lambda: options.report_interval_seconds)
         self._stats = Loop("statistics", stats.collect, lambda: options.stats_interval_seconds)
-        self._rpc = get_server(transport, topics.AGENTS, host, [AgentEndpoint(self._workers, self._resync)])
+        self._rpc = get_server(transport, topics.AGENTS, host, [AgentEndpoint(self._workers, self._resync, self._trusts)])
+        self._listening_since: float | None = None
         self._stopped = threading.Event()
 
     def start(self) -> None:
@@ -110,7 +114,13 @@ class AgentService:
     def _listen(self) -> None:
         # Blocks for as long as the broker is away. Only then the heartbeat: casts to a queue that is not there yet are lost.
         self._rpc.start()
+        self._listening_since = time.monotonic()
         self._heartbeat.start()
+
+    def _trusts(self) -> bool:
+        since = self._listening_since
+        listening = since is not None and time.monotonic() - since >= SETTLE_SECONDS
+        return listening and self._contact.settled(SETTLE_SECONDS)
 
     def _close(self) -> None:
         self._rpc.stop()

@@ -38,9 +38,9 @@ Work = Question | list[Change]
 class Slot:
     """One device. Not safe for threads: :class:`~lbaas_scheduler.agent.workers.DeviceWorkers` holds its lock around every use.
 
-    A slot starts *unsynced*: casts wait until a resync has read what is desired now. A cast is sent after its commit, so a
-    list that is read after the cast came is at least as new; what it contradicts was stale, however it got here (a queue that
-    outlived the agent, say).
+    A cast may be *held* until a resync has read what is desired: as long as the slot is unsynced, and when it may come from a
+    queue that outlived the agent, or its contact with the servers. A cast is sent after its commit, so that a list which is
+    read after the cast came is at least as new; what it contradicts was stale.
     """
 
     def __init__(self, sealed: SealedDevice, tickets: Callable[[], int]) -> None:
@@ -56,6 +56,7 @@ class Slot:
         """Ticket of the latest cast for the device."""
         self._tickets = tickets
         self._pending: dict[str, Change] = {}
+        self._held: dict[str, Change] = {}
         self._questions: deque[Question] = deque()
 
     @property
@@ -63,49 +64,51 @@ class Slot:
         return self.sealed.device.id
 
     @property
-    def pending(self) -> Sequence[Change]:
-        return tuple(self._pending.values())
-
-    @property
     def has_work(self) -> bool:
-        return bool(self._questions) or (self.synced and bool(self._pending))
+        return bool(self._questions or self._pending)
 
     def refresh(self, sealed: SealedDevice) -> None:
         """Take a newer description of the device, with its newer credentials."""
         if sealed.device.generation >= self.sealed.device.generation:
             self.sealed = sealed
 
-    def offer(self, change: Change) -> bool:
+    def offer(self, change: Change, trusted: bool) -> bool:
         """Put a change in the place of an older one. False: it is stale, or runs just now."""
         self.last_ticket = self._tickets()
         if not self.ledger.record(change, self.last_ticket):
             return False
+        self._pending.pop(change.vip_id, None)
+        self._held.pop(change.vip_id, None)
         if self._runs(change):
             return False
-        self._pending[change.vip_id] = change
+        waiting = self._pending if trusted and self.synced else self._held
+        waiting[change.vip_id] = change
         return True
 
     def adopt(self, desired: Iterable[Desired], as_of: int) -> None:
-        """Take over what a server desires; forget what waited and is contradicted by it."""
+        """Take over what a server desired after ticket ``as_of``: forget what it contradicts, release what it does not."""
         lines = {line.vip_id: line for line in desired}
-        for change in self.pending:
+        for change in (*self._pending.values(), *self._held.values()):
+            if self.ledger.touched_since(change.vip_id, as_of):
+                continue
+            self._held.pop(change.vip_id, None)
+            self._pending.pop(change.vip_id, None)
             line = lines.get(change.vip_id)
-            stale = line is None or line.version > change.version
-            if stale and not self.ledger.touched_since(change.vip_id, as_of):
-                del self._pending[change.vip_id]
+            if line is not None and line.version <= change.version:
+                self._pending[change.vip_id] = change
         self.ledger.adopt(lines.values(), as_of)
         self.synced = True
 
     def covers(self, line: Desired) -> bool:
-        """Whether what waits or runs brings the VIP where ``line`` wants it, or further."""
+        """Whether what is about to be carried out brings the VIP where ``line`` wants it, or further."""
         waiting = self._pending.get(line.vip_id)
         return waiting is not None and waiting.version >= line.version
 
-    def drop(self, changes: Iterable[Change]) -> None:
-        """Forget changes that wait, but for those whose place newer ones took."""
-        for change in changes:
-            if self._pending.get(change.vip_id) is change:
-                del self._pending[change.vip_id]
+    def drop_held(self) -> Sequence[Change]:
+        """Forget the changes that wait for a resync, and return them."""
+        held = tuple(self._held.values())
+        self._held.clear()
+        return held
 
     def ask(self, question: Question) -> None:
         self._questions.append(question)
@@ -115,7 +118,7 @@ class Slot:
         self.current = None
         if self._questions:
             self.current = self._questions.popleft()
-        elif self.synced and self._pending:
+        elif self._pending:
             self.current = list(self._pending.values())
             self._pending.clear()
         self.started = time.monotonic()
@@ -130,6 +133,7 @@ class Slot:
     def abandon(self) -> Sequence[Question]:
         """Forget all that waits; returns the questions among it."""
         self._pending.clear()
+        self._held.clear()
         return self.drop_questions()
 
     def _runs(self, change: Change) -> bool:

@@ -79,19 +79,22 @@ class DeviceWorkers:
         _fail(questions, "The agent is stopping.")
         return finished
 
-    def offer(self, sealed: SealedDevice, changes: Iterable[Change]) -> None:
-        """Have changes carried out, unless they are stale. Returns at once."""
+    def offer(self, sealed: SealedDevice, changes: Iterable[Change], trusted: bool = True) -> None:
+        """Have changes carried out, unless they are stale. Returns at once.
+
+        :param trusted: false for those that may be older than they look: the device is resynced before.
+        """
         if sealed.device.device_type not in self._drivers:
             self._tell(sealed.device.id, changes, _no_driver(sealed.device))
             return
         with self._lock:
             slot = self._slot(sealed)
-            accepted = [change for change in changes if slot.offer(change)]
+            accepted = [change for change in changes if slot.offer(change, trusted)]
             hung, synced = slot.phase is Phase.HUNG, slot.synced
             self._dispatcher.schedule(slot)
         if hung:
             self._tell(sealed.device.id, accepted, self._not_answering)
-        if not synced:
+        if not (synced and trusted):
             self._wanted(sealed.device.id)
 
     def offer_orphans(self, device_id: str, orphans: Iterable[Change], as_of: int) -> None:
@@ -102,7 +105,7 @@ class DeviceWorkers:
                 return
             for change in orphans:
                 if not slot.ledger.touched_since(change.vip_id, as_of):
-                    slot.offer(change)
+                    slot.offer(change, trusted=True)
             self._dispatcher.schedule(slot)
 
     def adopt(self, device_id: str, desired: Iterable[Desired], as_of: int) -> list[Desired]:
@@ -141,10 +144,7 @@ class DeviceWorkers:
         """Report what waits for a resync as failed, and forget it: the device cannot be read."""
         with self._lock:
             slot = self._slots.get(device_id)
-            if slot is None or slot.synced:
-                return
-            changes = slot.pending
-            slot.drop(changes)
+            changes = slot.drop_held() if slot is not None else ()
         self._tell(device_id, changes, text)
 
     def retire(self, device_id: str, as_of: int, farewell: DriverCall) -> Future[Any] | None:

@@ -7,7 +7,6 @@
 ``journal``         ids of the VIPs of a change that has begun and is not yet known to serve
 ``pid``             of the master process
 ``master.sock``     the master's command line interface
-``peers.sock``      over which a new worker gets the stick tables of the old one
 ``state``           members that the old worker found down, for the new worker
 ``counters``        what workers of the past have counted
 ==================  ====================================================================================================
@@ -31,7 +30,9 @@ from lbaas_scheduler.sdk.files import write_atomically
 from lbaas_scheduler.vendors.haproxy import marker
 
 BASE = "00-base.cfg"
-_OWN = frozenset({"journal", "pid", "master.sock", "peers.sock", "state", "counters", BASE})
+# When it only validates, HAProxy refuses a configuration that listens nowhere; when it runs, its master's socket is enough.
+_LISTENER = "frontend listener\n    mode tcp\n    bind unix@never-opened.sock\n"
+_OWN = frozenset({"journal", "pid", "master.sock", "state", "counters", BASE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,7 @@ class DeviceFiles:
         return any((self.folder / name).exists() for name in _OWN) or bool(self.vips()) or bool(self.held())
 
     def create(self) -> None:
-        """HAProxy's worker may run as another user, and must be able to reach its sockets: searchable, but not readable."""
-        self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        os.chmod(self.folder, 0o711)  # noqa: S103
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def vips(self) -> dict[str, StoredVip]:
         """VIP id → file, of all files that HAProxy loads and that are ours."""
@@ -117,8 +116,9 @@ class DeviceFiles:
     @contextlib.contextmanager
     def staged(self, base: str, texts: Mapping[str, str]) -> Iterator[Path]:
         """A folder with the base and the given VIPs only, for HAProxy to validate."""
+        files = {BASE: base, "99-listener.cfg": _LISTENER, **{vip_file(vip_id): text for vip_id, text in texts.items()}}
         with tempfile.TemporaryDirectory(prefix=".new-", dir=self.folder) as stage:
-            for name, text in [(BASE, base), *((vip_file(vip_id), text) for vip_id, text in texts.items())]:
+            for name, text in files.items():
                 (Path(stage) / name).write_text(text)
             yield Path(stage)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.errors import DriverError
-from lbaas_scheduler.vendors.haproxy import listeners, stats
+from lbaas_scheduler.vendors.haproxy import listeners, stats, stickiness
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles, StoredVip, vip_file
 from lbaas_scheduler.vendors.haproxy.options import Settings
 from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, alerts, until
@@ -99,6 +99,13 @@ class Node:
             self._tear_down()
         return [self._result(deployment, change) for deployment in deployments]
 
+    def _alive(self) -> bool:
+        """Whether HAProxy runs. If not, what a crash left of it is ended: it may hold addresses, and nobody else would end it."""
+        if self.process.running():
+            return True
+        self.process.stop()
+        return False
+
     def _render(self, change: _Change, deployments: Sequence[Deployment]) -> None:
         foreign = self.files.foreign()
         for deployment in deployments:
@@ -111,7 +118,7 @@ class Node:
                 self._refuse(change, vip_id, error.message)
 
     def _apply(self, change: _Change) -> None:
-        stale = not self.process.running() or self.files.base() != change.base or bool(self.files.journal())
+        stale = not self._alive() or self.files.base() != change.base or bool(self.files.journal())
         same, live, structural = self._sort(change, stale)
         self.files.write_vips({vip_id: change.wanted[vip_id].text for vip_id in same})
         if live and not self._change_live({vip_id: change.wanted[vip_id] for vip_id in live}):
@@ -236,8 +243,9 @@ class Node:
         :raises ProcessFailed: what ran before goes on.
         """
         if self.process.running():
-            self._carry_over()
+            clients = self._carry_over()
             self.process.reload()
+            self._restore(clients)
             return
         self.files.write("state", state_file(()))
         self._hold_back(self._unlistenable())
@@ -250,25 +258,37 @@ class Node:
             self._hold_back(broken)
             self.process.start()
 
-    def _carry_over(self) -> None:
-        """Members that are down stay down in the new worker, where they would count as up until their first check.
+    def _carry_over(self) -> Sequence[stickiness.Client]:
+        """Save what the old worker knows and the new one would not, and return its sticky clients.
 
-        Only where the new file still has a check: without one, they would stay down for ever.
+        Members that are down stay down, where they would count as up until their first check. That is so only if the new file
+        has a check for them: without one, they would stay down for ever.
         """
-        checked = {text for vip in self.files.vips().values() for text in [vip.text] if "\n    timeout check " in text}
+        runtime = self.process.runtime
         try:
-            down = [
-                server
-                for server in self.process.runtime.servers()
-                if server.down and any(f"\nbackend {server.backend}\n" in text for text in checked)
-            ]
+            servers = runtime.servers()
+            checked = self._backends("\n    timeout check ")
+            self.files.write("state", state_file([server for server in servers if server.down and server.backend in checked]))
             _, readings = self._readings()
+            self.ledger.record(readings)
+            self.ledger.save()
+            return stickiness.read(runtime, self._backends("\n    stick-table "), servers)
         except RuntimeUnavailable as error:
             LOG.warning("%s: the old worker's state is lost: %s", self.files.folder, error)
-            return
-        self.files.write("state", state_file(down))
-        self.ledger.record(readings)
-        self.ledger.save()
+            return ()
+
+    def _restore(self, clients: Sequence[stickiness.Client]) -> None:
+        try:
+            said = stickiness.write(self.process.runtime, clients)
+        except RuntimeUnavailable as error:
+            said = str(error)
+        if said:
+            LOG.warning("%s: some clients lost their member: %s", self.files.folder, said)
+
+    def _backends(self, having: str) -> set[str]:
+        """Names of the backends whose file has the given text."""
+        texts = [vip.text for vip in self.files.vips().values() if having in vip.text]
+        return {text.partition("\nbackend ")[2].partition("\n")[0] for text in texts}
 
     def _unlistenable(self) -> list[str]:
         return [
@@ -332,7 +352,7 @@ class Node:
         going = vip_ids & {*stored, *unsure, *self.files.held()}
         if not going:
             return
-        running = self.process.running()
+        running = self._alive()
         if running:
             self.files.write_journal(unsure | going)
         self.files.write_vips(dict.fromkeys(going))

@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from lbaas_scheduler.errors import ConfigurationError
 
-GROUP = cfg.OptGroup("haproxy", title="HAProxy devices of this agent")
+GROUP = "haproxy"
 
 OPTS = [
     cfg.StrOpt(
@@ -101,13 +101,18 @@ OPTS = [
 
 
 def register_opts(conf: Any) -> None:
-    conf.register_group(GROUP)
+    conf.register_group(_group())
     conf.register_opts(OPTS, group=GROUP)
+
+
+def _group() -> cfg.OptGroup:
+    """A new one each time: a group object holds the values that were set, and two configurations must not share them."""
+    return cfg.OptGroup(GROUP, title="HAProxy devices of this agent")
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
     """For the sample configuration (entry point ``oslo.config.opts``)."""
-    return [(GROUP, OPTS)]
+    return [(_group(), OPTS)]
 
 
 @dataclass(frozen=True, slots=True)

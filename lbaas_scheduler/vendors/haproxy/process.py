@@ -21,6 +21,7 @@ from pathlib import Path
 from lbaas_scheduler.vendors.haproxy.runtime import SOCKET, Processes, Runtime, RuntimeUnavailable
 
 POLL_SECONDS = 0.01
+EXEC_SECONDS = 1.0
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 """The agent's own environment may hold secrets, and configuration files can read the environment."""
 
@@ -49,6 +50,7 @@ class HaproxyProcess:
         :raises ProcessFailed: with what HAProxy said.
         """
         self._kill_all()
+        (self.folder / "pid").unlink(missing_ok=True)
         owner = f",uid,{os.geteuid()}" if os.geteuid() == 0 else ""
         said = self._run(["-W", "-D", "-S", f"unix@{SOCKET},mode,600{owner}", "-p", "pid", "-f", str(self.folder)])
         if said is not None:
@@ -97,7 +99,8 @@ class HaproxyProcess:
         with contextlib.suppress(RuntimeUnavailable):
             processes = self.runtime.processes()
             return processes.worker is not None and "Pid:" in self.runtime.ask("@1 show info")
-        if not self.running():
+        pid = self._pid()
+        if pid is not None and _ended(pid):
             raise ProcessFailed("HAProxy ended right after its start.")
         return False
 
@@ -106,11 +109,18 @@ class HaproxyProcess:
             return all(self.runtime.stopping(pid) for pid in self.runtime.processes().old)
         return False
 
-    def _master(self) -> int | None:
+    def _pid(self) -> int | None:
         try:
-            pid = int((self.folder / "pid").read_text())
+            return int((self.folder / "pid").read_text())
         except (OSError, ValueError):
             return None
+
+    def _master(self) -> int | None:
+        pid = self._pid()
+        if pid is None:
+            return None
+        # While the master executes itself anew, for a moment, it has no command line.
+        until(lambda: _ended(pid) or bool(_command_line(pid)), EXEC_SECONDS)
         return pid if _belongs(pid, self.folder) else None
 
     def _kill_all(self) -> None:
@@ -151,9 +161,10 @@ class HaproxyProcess:
 
 def alerts(said: str) -> str:
     """From HAProxy's output, the sentences that say what is wrong, without paths, line numbers and process ids."""
-    found = re.findall(r"^\[ALERT\]\s+\(\d+\) : (?:config : )?(?:\[[^\]]*:\d+\] ?: )?(.*)$", said, re.MULTILINE)
-    causes = [text for text in found if not re.match(r"(Error\(s\) found in|Fatal errors found)", text)]
-    return "; ".join(dict.fromkeys(causes)) or said.splitlines()[0]
+    found = re.findall(r"^\[ALERT\]\s+\(\d+\) : (?:config : )?(?:(?:parsing )?\[[^\]]*:\d+\] ?: ?)?(.*)$", said, re.MULTILINE)
+    causes = [text.rstrip(".:") for text in found if not re.match(r"(Error\(s\) found in|Fatal errors found)", text)]
+    others = [line for line in said.splitlines() if line and not line.startswith("[")]
+    return "; ".join(dict.fromkeys(causes)) or "".join(others[:1]) or "no reason was given."
 
 
 def until(condition: Callable[[], bool], timeout_seconds: float) -> bool:
@@ -180,11 +191,15 @@ def _ended(pid: int) -> bool:
 
 def _belongs(pid: int, folder: Path) -> bool:
     """Whether ``pid`` is alive and serves ``folder``. A zombie has no command line."""
-    try:
-        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
+    arguments = _command_line(pid).split(b"\0")
     return (b"-f", os.fsencode(folder)) in itertools.pairwise(arguments)
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _processes_of(folder: Path) -> Iterator[int]:

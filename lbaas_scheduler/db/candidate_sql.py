@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Row
 
+from lbaas_scheduler.db import device_load as device_loads
 from lbaas_scheduler.db.models import (
     STANDARD_CLASSES,
     agents,
@@ -37,6 +38,8 @@ Statement = tuple[sa.Select[Any], dict[str, Any]]
 """A statement that is kept, and the values for this once."""
 
 MAX_SHAPES = 256
+
+PIVOT_STEPS = 1_000_000
 
 VERSION = sa.select(sa.func.coalesce(sa.func.max(sched_classes.c.id), 0)).scalar_subquery().label("version")
 """Of the device classes: so that reading a page tells whether the classes it was read for are still all there are."""
@@ -75,7 +78,7 @@ def page(query: PageQuery) -> Statement:
     if request.device_hint is not None:
         values["hint"] = request.device_hint
     if query.source is Source.RANDOM:
-        values["pivot"] = query.pivot
+        values["pivot"] = int(query.pivot * PIVOT_STEPS)
     return _page(shape), values
 
 
@@ -120,7 +123,8 @@ def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
         base = base.where(Load.device_id == sa.bindparam("hint"))
     if shape.source is Source.RANDOM:
         highest = sa.select(sa.func.max(Load.seq)).correlate(None).scalar_subquery()
-        start = sa.cast(highest * sa.bindparam("pivot", type_=sa.Float), sa.BigInteger)
+        # In whole numbers, since each database rounds in its own way.
+        start = device_loads.integer_division(highest * sa.bindparam("pivot", type_=sa.BigInteger), sa.literal(PIVOT_STEPS)) + 1
         parts = [base.where(Load.seq >= start).order_by(Load.seq), base.where(Load.seq < start).order_by(Load.seq)]
     else:
         parts = [base.order_by(*_ORDERS[shape.source])]

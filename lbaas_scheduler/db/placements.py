@@ -16,13 +16,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import candidate_sql, device_load, device_networks
-from lbaas_scheduler.db.models import STANDARD_CLASSES, device_capacities, placements
+from lbaas_scheduler.db.models import STANDARD_CLASSES, agents, device_agents, device_capacities, devices, placements
 from lbaas_scheduler.db.models import device_load as load_table
 from lbaas_scheduler.domain.capacity import UNLIMITED, Amounts
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.devices import Candidate
 from lbaas_scheduler.domain.requests import ScheduleRequest
-from lbaas_scheduler.domain.trail import Decision
+from lbaas_scheduler.domain.trail import FIRST_EPOCH, Decision, Trail
 
 CURRENT = "current"
 """The role of the placement that serves; a move adds one of role "target" beside it."""
@@ -65,19 +65,19 @@ def claim(conn: Connection, request: ScheduleRequest, candidate: Candidate) -> s
     return None
 
 
-def insert(conn: Connection, request: ScheduleRequest, decision: Decision, role: str = CURRENT) -> None:
+def insert(conn: Connection, request: ScheduleRequest, made: Decision, role: str = CURRENT) -> None:
     """Write down a claim that was made. A second one for the same resource and role violates the primary key."""
     values = {
         "resource_id": request.resource_id,
         "role": role,
         "service": request.service,
-        "device_id": decision.device_id,
+        "device_id": made.device_id,
         "tenant_id": request.tenant_id,
         "service_type_id": request.service_type_id,
         "amounts": dict(request.demand),
         "networks": list(request.networks),
-        "score": decision.score,
-        "trail": asdict(decision.trail),
+        "score": made.score,
+        "trail": asdict(made.trail),
         "created_at": utcnow(),
     }
     conn.execute(_INSERT, values)
@@ -115,6 +115,29 @@ def give_back(conn: Connection, device_id: str, amounts: Amounts, networks: Coll
 def get(conn: Connection, resource_id: str, role: str = CURRENT) -> Placement | None:
     row = conn.execute(sa.select(placements).where(_key(resource_id, role))).one_or_none()
     return None if row is None else _placement(row)
+
+
+def decision(conn: Connection, resource_id: str) -> Decision | None:
+    """The decision behind a placement, as it was made; but for the agent, which is the one that drives the device now."""
+    row = conn.execute(
+        sa.select(placements, devices.c.name.label("device_name"), devices.c.device_type, agents.c.host)
+        .join(devices, devices.c.id == placements.c.device_id)
+        .outerjoin(device_agents, device_agents.c.device_id == placements.c.device_id)
+        .outerjoin(agents, agents.c.id == device_agents.c.agent_id)
+        .where(_key(resource_id, CURRENT))
+    ).one_or_none()
+    if row is None:
+        return None
+    return Decision(
+        resource_id=resource_id,
+        device_id=row.device_id,
+        device_name=row.device_name,
+        device_type=row.device_type,
+        agent_host=row.host or "",
+        score=row.score,
+        epoch=FIRST_EPOCH,
+        trail=Trail.from_document(row.trail),
+    )
 
 
 def current(conn: Connection, resource_ids: Iterable[str]) -> dict[str, Placement]:

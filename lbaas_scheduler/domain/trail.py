@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 MAX_REJECTIONS = 20
 """A trail names at most this many devices; beyond, it counts."""
+
+FIRST_EPOCH = 1
+"""Of a resource's first deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,11 @@ class Trail:
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Code → how many devices it dropped, the first one that applied."""
     rejections: tuple[Rejection, ...] = ()
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Trail:
+        """The reverse of :func:`dataclasses.asdict`, after a trip through JSON."""
+        return cls(**{**document, "rejections": tuple(Rejection(**it) for it in document["rejections"])})
 
     def extended(self, rejections: Sequence[Rejection]) -> Trail:
         """The same with further rejections, within the bound."""

@@ -6,12 +6,13 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
+from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import placements
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.requests import ScheduleRequest
-from lbaas_scheduler.domain.trail import Decision, Rejection, Trail
+from lbaas_scheduler.domain.trail import FIRST_EPOCH, Decision, Rejection, Trail
 from lbaas_scheduler.errors import InvalidRequest, NoValidDevice, Unavailable
 from lbaas_scheduler.scheduler.classes import resolve
 from lbaas_scheduler.scheduler.framework import CandidateReader, ClassesChanged, Scheduler
@@ -22,8 +23,6 @@ LOG = logging.getLogger(__name__)
 
 Within = Callable[[Connection, Decision], None]
 """Writes what belongs to a placement in its transaction. May be called again for the same decision, after a deadlock."""
-
-FIRST_EPOCH = 1
 
 MAX_REFRESHES = 5
 """So many times one placement starts over because a new class of devices was registered meanwhile."""
@@ -76,7 +75,14 @@ class Placer:
 
     def _claim(self, request: ScheduleRequest, page: list[Judged], recorder: Recorder, within: Within | None) -> Decision | None:
         """Claim the first device of the page that still has room; the ones that had not are recorded."""
-        decision, lost = self._database.write(lambda conn: _claim_first(conn, request, page, recorder.trail(), within))
+        try:
+            decision, lost = self._database.write(lambda conn: _claim_first(conn, request, page, recorder.trail(), within))
+        except DBDuplicateEntry:
+            # The answer to an earlier COMMIT got lost, or a caller repeats itself: what is placed stays where it is.
+            placed = self._database.read(lambda conn: placements.decision(conn, request.resource_id))
+            if placed is None:  # it was something of `within` that is there already
+                raise
+            return placed
         for rejection in lost:
             recorder.add(rejection)
         return decision

@@ -25,7 +25,7 @@ from lbaas_scheduler.sdk.handlers import DeviceHandler
 DEADLINE_SECONDS = 20.0
 CONNECTIONS = 50
 CHANGES = 20
-THINKING_SECONDS = 0.1
+THINKING_SECONDS = 0.5
 """How long a member thinks under load: every change then meets requests in flight, and the test does not load the host."""
 
 
@@ -249,8 +249,14 @@ class TrafficConformance:
         assert after.bytes_in - before.bytes_in > 10 * len("GET / HTTP/1.1")
         assert after.bytes_out - before.bytes_out > 10 * len("HTTP/1.1 200 OK")
 
-    def test_no_request_fails_while_members_weights_and_neighbours_change(
-        self, driver: AgentDriver, device: Device, web: Vip, send: Sender, backends: list[Backend]
+    def test_no_request_fails_while_members_weights_vip_and_neighbours_change(
+        self,
+        driver: AgentDriver,
+        handler: DeviceHandler,
+        device: Device,
+        web: Vip,
+        send: Sender,
+        backends: list[Backend],
     ) -> None:
         driver.apply(device, [deployment(web)])
         neighbour = replace(web, id=documents.new_id(), protocol_port=documents.free_port(web.address))
@@ -258,13 +264,22 @@ class TrafficConformance:
             server.delay_seconds = THINKING_SECONDS
         with load(send, web) as outcomes:
             for change in range(CHANGES):
-                kept = web.pool.members[: 1 + change % 3]
-                members = tuple(replace(item, weight=1 + change) for item in kept)
-                assert driver.apply(device, [deployment(with_pool(web, members=members), 1, change + 2)])[0].ok
+                document = changed(web, change, handler.traits)
+                assert driver.apply(device, [deployment(document, 1, change + 2)])[0].ok
                 assert driver.apply(device, [deployment(neighbour, change + 1)])[0].ok
                 assert driver.remove(device, [neighbour.id])[0].ok
         assert sum(outcomes.values()) > CONNECTIONS
         assert set(outcomes) == {"200"}
+
+
+def changed(web: Vip, change: int, declared: frozenset[str]) -> Vip:
+    """The VIP after the ``change``-th change of its members and weights, of its method, and now and then of itself."""
+    members = tuple(replace(item, weight=1 + change) for item in web.pool.members[: 1 + change % 3])
+    methods = [method for method in Method if f"METHOD_{method}" in declared]
+    sticky = [kind for kind in (Persistence.SOURCE_IP, Persistence.HTTP_COOKIE) if f"PERSISTENCE_{kind}" in declared]
+    kinds = [None, None, *sticky]
+    document = with_pool(web, members=members, lb_method=methods[change % len(methods)])
+    return replace(document, session_persistence=documents.persistence(kinds[change % len(kinds)]))
 
 
 def spread(send: Sender, document: Vip, requests: int) -> Counter[str]:

@@ -208,8 +208,9 @@ def _http_filter(vip: Vip, timeouts: Timeouts) -> Json:
         "common_http_protocol_options": {"idle_timeout": CLIENT_KEEP_ALIVE},
         "stream_idle_timeout": f"{timeouts.idle}s",
         "use_remote_address": True,
-        # No client is trusted to steer Envoy through X-Envoy-* headers, not even one with a private address.
-        "internal_address_config": {"unix_sockets": False},
+        # No client may steer Envoy through X-Envoy-* headers, not even one on this host. Without a range, some could; no
+        # client has this address.
+        "internal_address_config": {"cidr_ranges": [{"address_prefix": "255.255.255.255", "prefix_len": 32}]},
         "generate_request_id": False,
         "server_header_transformation": "PASS_THROUGH",
         "upgrade_configs": [{"upgrade_type": "websocket"}],

@@ -139,10 +139,10 @@ def _set_pragmas(dbapi_connection: Any, _record: Any) -> None:
 def _begin(connection: Connection) -> None:
     # Runs before oslo.db's own listener, which sends a plain BEGIN unless this mark is set. A plain BEGIN that reads and then
     # writes fails at once with "database is locked" beside another writer, whatever the time-out.
-    kind = connection.get_execution_options().get(BEGIN)
-    if kind is not None:
-        connection.exec_driver_sql(f"BEGIN {kind}")
-        connection.info["in_transaction"] = True
+    # Past SQLAlchemy, which takes 0.04 to 0.1 ms for it: so "locked" comes out as sqlite3's own error.
+    kind = connection.get_execution_options().get(BEGIN, "DEFERRED")
+    connection.connection.cursor().execute(f"BEGIN {kind}")
+    connection.info["in_transaction"] = True
 
 
 def is_memory(engine: Engine) -> bool:

@@ -59,6 +59,8 @@ def is_transient(error: BaseException) -> bool:
     """Whether repeating the whole transaction can cure ``error``."""
     if isinstance(error, TRANSIENT):
         return True
+    if isinstance(error, sqlite3.OperationalError):
+        return _is_transient_in_driver(error)
     if isinstance(error, exc.DBAPIError):
         return error.connection_invalidated or _is_transient_in_driver(error.orig)
     if isinstance(error, exception.DBError):

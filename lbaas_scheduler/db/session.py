@@ -13,6 +13,7 @@ Stores are modules of plain functions that take a connection first; what must be
 from __future__ import annotations
 
 import math
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -122,7 +123,7 @@ class Database:
         with self._only_one(kind):
             try:
                 return repeating()
-            except (oslo_db_exception.DBError, exc.DBAPIError) as error:
+            except (oslo_db_exception.DBError, exc.DBAPIError, sqlite3.OperationalError) as error:
                 if faults.is_transient(error):
                     raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
                 if faults.is_refused(error):

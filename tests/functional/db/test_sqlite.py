@@ -59,7 +59,7 @@ def test_writers_take_the_write_lock_at_once_and_readers_never(database: Databas
     assert [word for word in statements if "UPDATE" not in word and "SELECT" not in word] == [
         "BEGIN IMMEDIATE",
         "COMMIT",
-        "BEGIN",
+        "BEGIN DEFERRED",
         "ROLLBACK",
     ]
 

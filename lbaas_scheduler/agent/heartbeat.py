@@ -45,6 +45,8 @@ class Heartbeat:
             **self._identity,
             "configurations": {"device_drivers": self._drivers, "devices": self._count_devices()},
             "start_flag": not self._started,
+            # A report that lay in a queue must not make a dead agent look alive.
+            "sent_at": utcnow().isoformat(),
         }
         try:
             self._server.report_state(state)

@@ -45,10 +45,11 @@ def get(conn: sa.Connection, service_type_id: str) -> ServiceType | None:
 
 
 def find(conn: sa.Connection, name_or_id: str | None) -> ServiceType | None:
-    """By id, else by name; None = the default one. Enabled or not."""
+    """By id, else by name, else by name in whatever case (LBaaS v1 lowers it); None = the default one. Enabled or not."""
     if name_or_id is None:
         return _first(conn, service_types.c.default_slot == 1)
-    return _first(conn, service_types.c.id == name_or_id) or _first(conn, service_types.c.name == name_or_id)
+    found = _first(conn, service_types.c.id == name_or_id) or _first(conn, service_types.c.name == name_or_id)
+    return found or next((it for it in list_all(conn) if it.name.lower() == name_or_id.lower()), None)
 
 
 def list_all(conn: sa.Connection) -> list[ServiceType]:

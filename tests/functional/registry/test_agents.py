@@ -1,0 +1,160 @@
+"""Agents report, are looked at, and go."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from lbaas_scheduler.db import agents, models
+from lbaas_scheduler.domain import clock
+from lbaas_scheduler.errors import AgentNotFound, Conflict, InvalidRequest
+from tests.functional.registry.fleet import AGENT_DOWN_SECONDS, Fleet
+
+
+def count_writes(fleet: Fleet) -> list[str]:
+    sent: list[str] = []
+
+    def note(_conn: object, _cursor: object, statement: str, *_: object) -> None:
+        if "UPDATE agents" in statement or "INSERT INTO agents" in statement:
+            sent.append(statement)
+
+    sa.event.listen(fleet.database.engine, "before_cursor_execute", note)
+    return sent
+
+
+def test_first_reports_of_one_agent_at_two_servers_make_one_agent(any_fleet: Fleet) -> None:
+    servers = [Fleet(any_fleet.url) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda server: server.report("host-1", first=True), servers))
+    assert [agent["host"] for agent in any_fleet.agents.list()] == ["host-1"]
+    assert len(any_fleet.raw(models.agent_drivers)) == 1
+    for server in servers:
+        server.database.dispose()
+
+
+def test_an_agent_is_shown_as_v1_clients_know_it(fleet: Fleet) -> None:
+    fleet.report("host-1", ["fake", "haproxy"])
+    (shown,) = fleet.agents.list()
+    assert shown == fleet.agents.get(shown["id"])
+    assert {
+        key: shown[key]
+        for key in ("agent_type", "binary", "topic", "host", "admin_state_up", "alive", "description", "configurations")
+    } == {
+        "agent_type": "Loadbalancer agent",
+        "binary": "lbaas-scheduler-agent",
+        "topic": "lbaas_scheduler_agent",
+        "host": "host-1",
+        "admin_state_up": True,
+        "alive": True,
+        "description": "",
+        "configurations": {"device_drivers": ["fake", "haproxy"], "devices": 0},
+    }
+    fleet.silence("host-1")
+    assert fleet.agents.get(shown["id"])["alive"] is False
+    assert [it["host"] for it in fleet.agents.list({"alive": ["False"]})] == ["host-1"]
+    assert fleet.agents.list({"host": ["host-2"]}) == []
+    with pytest.raises(InvalidRequest, match="Unknown filter 'colour'"):
+        fleet.agents.list({"colour": ["red"]})
+
+
+@pytest.mark.parametrize(
+    "configurations",
+    [{}, None, "x", {"device_drivers": None}, {"device_drivers": "haproxy"}, {"device_drivers": [1]}, {"device_drivers": [""]}],
+)
+def test_a_report_without_a_driver_list_harms_nobody_else(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture, configurations: object
+) -> None:
+    fleet.agents.report({"host": "broken", "configurations": configurations})
+    fleet.report("host-1")
+    device_id = fleet.enrol()
+    assert "the agent on broken has no list" in caplog.text
+    assert fleet.hosts() == {device_id: "host-1"}
+    assert [agent["host"] for agent in fleet.agents.list()] == ["broken", "host-1"]
+
+
+@pytest.mark.parametrize("state", [None, [], "x", {}, {"host": None}, {"host": ""}, {"host": 7}, {"host": "h" * 256}])
+def test_a_report_from_nobody_is_ignored(fleet: Fleet, caplog: pytest.LogCaptureFixture, state: object) -> None:
+    fleet.agents.report(state)
+    assert "without a host name is ignored" in caplog.text
+    assert fleet.agents.list() == []
+
+
+@pytest.mark.parametrize("started_at", ["yesterday", 7, None, "2020-01-01T00:00:00", "2999-01-01T00:00:00+00:00"])
+def test_an_odd_time_in_a_report_is_no_reason_to_refuse_it(fleet: Fleet, started_at: object) -> None:
+    fleet.agents.report(
+        {"host": "host-1", "configurations": {"device_drivers": ["fake"]}, "started_at": started_at, "sent_at": started_at}
+    )
+    if started_at != "2020-01-01T00:00:00":
+        assert fleet.agents.list()[0]["alive"] is True
+
+
+def test_an_old_report_does_not_bring_a_dead_agent_back(any_fleet: Fleet) -> None:
+    any_fleet.report("host-1")
+    any_fleet.silence("host-1")
+    old = clock.utcnow() - timedelta(seconds=AGENT_DOWN_SECONDS + 100)
+    state = any_fleet.database.read(lambda conn: agents.find(conn, "Loadbalancer agent", "host-1"))
+    assert state is not None
+    assert state.heartbeat_at > old
+    later = Fleet(any_fleet.url)
+    later.report("host-1", ago=AGENT_DOWN_SECONDS + 100)
+    assert any_fleet.agents.list()[0]["alive"] is False
+    later.database.dispose()
+
+
+def test_reports_from_before_the_servers_start_are_ignored(fleet: Fleet) -> None:
+    fleet.report("host-1", ago=5)
+    assert fleet.agents.list() == []
+    fleet.report("host-1")
+    assert len(fleet.agents.list()) == 1
+
+
+def test_of_a_storm_of_reports_only_few_are_written(fleet: Fleet) -> None:
+    fleet.report("host-1", first=True)
+    written = count_writes(fleet)
+    for _ in range(50):
+        fleet.report("host-1")
+    assert written == []
+    fleet.report("host-1", ["fake", "haproxy"])
+    assert len(written) == 1
+
+
+def test_an_agent_is_told_when_an_administrator_disables_it_and_only_then(fleet: Fleet) -> None:
+    fleet.report("host-1")
+    agent_id = fleet.agent_id("host-1")
+    assert fleet.agents.update(agent_id, {"description": "rack 4"})["description"] == "rack 4"
+    fleet.agents.update(agent_id, {"admin_state_up": True})
+    assert fleet.bus.updated == []
+    assert fleet.agents.update(agent_id, {"admin_state_up": False})["admin_state_up"] is False
+    assert fleet.bus.updated == [("host-1", False)]
+    fleet.bus.away = True
+    assert fleet.agents.update(agent_id, {"admin_state_up": True})["admin_state_up"] is True
+
+
+@pytest.mark.parametrize(
+    "changes", [{"host": "x"}, {"admin_state_up": "yes"}, {"description": 7}, {"description": "x" * 256}, [1]]
+)
+def test_a_wrong_change_of_an_agent_is_refused(fleet: Fleet, changes: object) -> None:
+    fleet.report("host-1")
+    with pytest.raises(InvalidRequest):
+        fleet.agents.update(fleet.agent_id("host-1"), changes)  # type: ignore[arg-type]
+
+
+def test_an_agent_goes_only_when_its_devices_have_somewhere_to_go(any_fleet: Fleet) -> None:
+    any_fleet.report("host-1")
+    device_id = any_fleet.enrol()
+    agent_id = any_fleet.agent_id("host-1")
+    with pytest.raises(Conflict, match=r"drives 1 device\(s\) that no other live agent can take"):
+        any_fleet.agents.delete(agent_id)
+    assert any_fleet.hosts() == {device_id: "host-1"}
+    any_fleet.report("host-2")
+    any_fleet.agents.delete(agent_id)
+    assert any_fleet.hosts() == {device_id: "host-2"}
+    assert any_fleet.open() == {device_id}
+    assert ("host-1", device_id) in any_fleet.bus.resynced
+    with pytest.raises(AgentNotFound):
+        any_fleet.agents.get(agent_id)
+    with pytest.raises(AgentNotFound):
+        any_fleet.agents.delete(agent_id)

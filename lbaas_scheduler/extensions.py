@@ -94,6 +94,9 @@ def load_class(namespace: str, name: str, base: type[T]) -> type[T]:
     loaded = _entry_point(namespace, name) or _by_path(namespace, name)
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         raise ConfigurationError(reason=f"'{name}' in {namespace} is not a {base.__name__}", namespace=namespace, name=name)
+    absent = ", ".join(sorted(getattr(loaded, "__abstractmethods__", ())))
+    if absent:
+        raise ConfigurationError(reason=f"'{name}' in {namespace} does not implement: {absent}", namespace=namespace, name=name)
     return loaded
 
 

@@ -127,7 +127,8 @@ class Database:
                 if faults.is_transient(error):
                     raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
                 if faults.is_refused(error):
-                    raise ConfigurationError(reason=f"[database] connection: {faults.first_line(error)}") from error
+                    name = self.engine.url.database
+                    raise ConfigurationError(reason=f"[database] connection ({name}): {faults.first_line(error)}") from error
                 raise
 
     @contextmanager

@@ -9,14 +9,19 @@ from typing import Any
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.domain.devices import Device
-from lbaas_scheduler.errors import ConfigurationError
+from lbaas_scheduler.errors import ConfigurationError, DriverError
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
 from lbaas_scheduler.vendors.haproxy import options, words
 from lbaas_scheduler.vendors.haproxy.extra import Extra
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
 from lbaas_scheduler.vendors.haproxy.node import Node
 from lbaas_scheduler.vendors.haproxy.options import Settings
+from lbaas_scheduler.vendors.haproxy.process import ProcessFailed, version
 from lbaas_scheduler.vendors.haproxy.render import render_base
+from lbaas_scheduler.vendors.haproxy.runtime import RuntimeUnavailable
+
+OLDEST = (2, 6)
+"""Older ones do not tell whether a reload failed."""
 
 
 class HaproxyDriver(AgentDriver):
@@ -32,6 +37,10 @@ class HaproxyDriver(AgentDriver):
     def __init__(self, conf: Any) -> None:
         """:raises ConfigurationError: names the option; HAProxy is absent, say."""
         self.settings = Settings.from_conf(conf)
+        found = version(self.settings.binary)
+        if found is None or found < OLDEST:
+            what = "not HAProxy" if found is None else "HAProxy " + ".".join(map(str, found))
+            raise ConfigurationError(f"[haproxy] binary: {self.settings.binary} is {what}; HAProxy 2.6 or newer is needed.")
         try:
             self.settings.state_path.mkdir(mode=0o755, parents=True, exist_ok=True)
         except OSError as error:
@@ -89,4 +98,7 @@ class HaproxyDriver(AgentDriver):
                 self._nodes[device_id] = (threading.Lock(), Node(folder, self.settings))
             lock, node = self._nodes[device_id]
         with lock:
-            yield node
+            try:
+                yield node
+            except (ProcessFailed, RuntimeUnavailable) as error:
+                raise DriverError("HAProxy cannot be controlled on the device.", operator_message=str(error)) from error

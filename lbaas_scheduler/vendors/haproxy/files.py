@@ -72,6 +72,13 @@ class DeviceFiles:
                 found[mark.vip_id] = StoredVip(mark, text or "", marker.digest(body) == mark.digest)
         return found
 
+    def loaded(self) -> bool:
+        """Whether there is a VIP's file that HAProxy loads."""
+        return any(self.folder.glob("vip-*.cfg"))
+
+    def occupied(self, vip_id: str) -> bool:
+        return (self.folder / vip_file(vip_id)).exists()
+
     def foreign(self) -> list[str]:
         """Names of configuration files that are not ours."""
         ours = {BASE, *map(vip_file, self.vips())} if self.exists else set()

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.errors import DriverError
-from lbaas_scheduler.vendors.haproxy import listeners, stats, stickiness
+from lbaas_scheduler.vendors.haproxy import listeners, stats
+from lbaas_scheduler.vendors.haproxy.activation import Activation
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles, StoredVip, vip_file
 from lbaas_scheduler.vendors.haproxy.options import Settings
-from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, alerts, until
+from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, alerts
 from lbaas_scheduler.vendors.haproxy.render import Rendered, render_vip
-from lbaas_scheduler.vendors.haproxy.runtime import RuntimeUnavailable, state_file
+from lbaas_scheduler.vendors.haproxy.runtime import RuntimeUnavailable
 
 LOG = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ class Node:
         self.files = DeviceFiles(folder)
         self.process = HaproxyProcess(folder, settings.binary, settings.reload_timeout_seconds)
         self.ledger = stats.Ledger(self.files)
+        self.activation = Activation(self.files, self.process, self.ledger)
         self._foreign: list[str] = []
 
     # What is there.
@@ -65,21 +67,14 @@ class Node:
         if not vip_ids:
             return {}
         try:
-            worker, readings = self._readings()
+            worker, readings = self.activation.readings()
         except RuntimeUnavailable as error:
             raise DriverError("HAProxy is not running on the device.", operator_message=str(error)) from error
-        self.ledger.record(readings)
+        if self.ledger.record(readings):
+            self.ledger.save()
         connections = [stats.active(rows) for rows in readings.values()]
         health = stats.members(readings[worker])
         return {vip_id: stats.vip_stats(vip_id, self.ledger, connections, health) for vip_id in vip_ids}
-
-    def _readings(self) -> tuple[int, dict[int, list[dict[str, str]]]]:
-        processes = self.process.runtime.processes()
-        if processes.worker is None:
-            raise RuntimeUnavailable("the master process has no worker")
-        pids = (processes.worker, *processes.old)
-        readings = {pid: self.process.runtime.show_stat(pid) for pid in pids}
-        return processes.worker, readings
 
     def _report_foreign(self) -> None:
         """Once per finding, not once per look."""
@@ -95,30 +90,22 @@ class Node:
         change = _Change(base, self.files.vips())
         self._render(change, deployments)
         self._apply(change)
-        if not self.files.vips():
+        if not self.files.loaded():
             self._tear_down()
         return [self._result(deployment, change) for deployment in deployments]
 
-    def _alive(self) -> bool:
-        """Whether HAProxy runs. If not, what a crash left of it is ended: it may hold addresses, and nobody else would end it."""
-        if self.process.running():
-            return True
-        self.process.stop()
-        return False
-
     def _render(self, change: _Change, deployments: Sequence[Deployment]) -> None:
-        foreign = self.files.foreign()
         for deployment in deployments:
             vip_id = deployment.vip.id
             try:
                 change.wanted[vip_id] = render_vip(deployment)
-                if vip_file(vip_id) in foreign:
+                if vip_id not in change.stored and self.files.occupied(vip_id):
                     raise DriverError(f"A file that is not ours is in the way on the device: {vip_file(vip_id)}.")
             except DriverError as error:
                 self._refuse(change, vip_id, error.message)
 
     def _apply(self, change: _Change) -> None:
-        stale = not self._alive() or self.files.base() != change.base or bool(self.files.journal())
+        stale = not self.activation.alive() or self.files.base() != change.base or bool(self.files.journal())
         same, live, structural = self._sort(change, stale)
         self.files.write_vips({vip_id: change.wanted[vip_id].text for vip_id in same})
         if live and not self._change_live({vip_id: change.wanted[vip_id] for vip_id in live}):
@@ -126,7 +113,7 @@ class Node:
         self._refuse_unlistenable(change, structural)
         self._refuse_invalid(change, [vip_id for vip_id in structural if vip_id in change.wanted])
         batch = {vip_id: change.wanted[vip_id] for vip_id in structural if vip_id in change.wanted}
-        if batch or (stale and self.files.vips()):
+        if batch or (stale and self.files.loaded()):
             if self.files.base() != change.base:
                 self.files.write_base(change.base)
             self._commit(change, batch)
@@ -212,7 +199,7 @@ class Node:
         self.files.write_journal({*batch, *self.files.journal()})
         self.files.write_vips({vip_id: vip.text for vip_id, vip in batch.items()})
         try:
-            self._activate()
+            self.activation.activate()
         except ProcessFailed as error:
             self.files.write_vips(before)
             if not batch:
@@ -225,99 +212,20 @@ class Node:
                 for half in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):
                     self._commit(change, {vip_id: batch[vip_id] for vip_id in half})
         else:
-            self._await_free(change.stored[vip_id].marker.bind for vip_id in batch if vip_id in change.stored)
+            before_and_now = [
+                (change.stored[vip_id].marker.bind, vip.marker.bind) for vip_id, vip in batch.items() if before[vip_id]
+            ]
+            self.activation.await_free({old for old, new in before_and_now if old != new})
             self.files.write_journal(())
 
     def _recover(self) -> None:
         """After a VIP was taken back: the others must run. They do, unless this was to be the start."""
-        if not self.process.running() and self.files.vips():
+        if not self.process.running() and self.files.loaded():
             try:
-                self._activate()
+                self.activation.activate()
             except ProcessFailed as error:
                 raise DriverError("HAProxy does not start on the device.", operator_message=str(error)) from error
         self.files.write_journal(())
-
-    def _activate(self) -> None:
-        """Let HAProxy run with the files as they are.
-
-        :raises ProcessFailed: what ran before goes on.
-        """
-        if self.process.running():
-            clients = self._carry_over()
-            self.process.reload()
-            self._restore(clients)
-            return
-        self.files.write("state", state_file(()))
-        self._hold_back(self._unlistenable())
-        try:
-            self.process.start()
-        except ProcessFailed:
-            broken = self._broken()
-            if not broken:
-                raise
-            self._hold_back(broken)
-            self.process.start()
-
-    def _carry_over(self) -> Sequence[stickiness.Client]:
-        """Save what the old worker knows and the new one would not, and return its sticky clients.
-
-        Members that are down stay down, where they would count as up until their first check. That is so only if the new file
-        has a check for them: without one, they would stay down for ever.
-        """
-        runtime = self.process.runtime
-        try:
-            servers = runtime.servers()
-            checked = self._backends("\n    timeout check ")
-            self.files.write("state", state_file([server for server in servers if server.down and server.backend in checked]))
-            _, readings = self._readings()
-            self.ledger.record(readings)
-            self.ledger.save()
-            return stickiness.read(runtime, self._backends("\n    stick-table "), servers)
-        except RuntimeUnavailable as error:
-            LOG.warning("%s: the old worker's state is lost: %s", self.files.folder, error)
-            return ()
-
-    def _restore(self, clients: Sequence[stickiness.Client]) -> None:
-        try:
-            said = stickiness.write(self.process.runtime, clients)
-        except RuntimeUnavailable as error:
-            said = str(error)
-        if said:
-            LOG.warning("%s: some clients lost their member: %s", self.files.folder, said)
-
-    def _backends(self, having: str) -> set[str]:
-        """Names of the backends whose file has the given text."""
-        texts = [vip.text for vip in self.files.vips().values() if having in vip.text]
-        return {text.partition("\nbackend ")[2].partition("\n")[0] for text in texts}
-
-    def _unlistenable(self) -> list[str]:
-        return [
-            vip_id
-            for vip_id, vip in self.files.vips().items()
-            if vip.marker.bind and listeners.why_not(vip.marker.bind) is not None
-        ]
-
-    def _broken(self) -> list[str]:
-        """VIPs whose file HAProxy no longer accepts: edited by hand, or written for another version of it."""
-        base = self.files.base() or ""
-        broken = []
-        for vip_id, vip in self.files.vips().items():
-            with self.files.staged(base, {vip_id: vip.text}) as stage:
-                if self.process.check(stage) is not None:
-                    broken.append(vip_id)
-        return broken
-
-    def _hold_back(self, vip_ids: Sequence[str]) -> None:
-        for vip_id in vip_ids:
-            LOG.warning("%s: VIP %s cannot be served now and is put aside", self.files.folder, vip_id)
-            self.files.hold(vip_id)
-
-    def _await_free(self, binds: Iterable[str]) -> None:
-        """Wait until addresses that no VIP listens on any more are closed."""
-        wanted = {vip.marker.bind for vip in self.files.vips().values()}
-        for bind in {*binds} - wanted - {""}:
-            if not until(lambda bind=bind: listeners.free(bind), self.process.timeout_seconds):  # type: ignore[misc]
-                raise DriverError(f"{bind} is still listened on.")
 
     def _refuse(self, change: _Change, vip_id: str, reason: str, details: str = "") -> None:
         LOG.warning("%s: VIP %s: %s", self.files.folder, vip_id, details or reason)
@@ -352,25 +260,23 @@ class Node:
         going = vip_ids & {*stored, *unsure, *self.files.held()}
         if not going:
             return
-        running = self._alive()
+        running = self.activation.alive()
         if running:
             self.files.write_journal(unsure | going)
         self.files.write_vips(dict.fromkeys(going))
         if running:
             try:
-                self._activate()
+                self.activation.activate()
             except ProcessFailed:
                 self.files.write_vips({vip_id: stored[vip_id].text for vip_id in going if vip_id in stored})
                 raise
-            self._await_free(stored[vip_id].marker.bind for vip_id in going if vip_id in stored)
+            self.activation.await_free({stored[vip_id].marker.bind for vip_id in going if vip_id in stored})
         self.files.write_journal(unsure - going)
         self.ledger.drop(going)
 
     def purge(self) -> None:
-        try:
-            self._tear_down()
-        except ProcessFailed as error:
-            raise DriverError("HAProxy could not be stopped.", operator_message=str(error)) from error
+        """:raises ProcessFailed: a process is still there; the files are, too."""
+        self._tear_down()
 
     def _tear_down(self) -> None:
         self.process.stop()

@@ -69,8 +69,11 @@ class HaproxyProcess:
         master = self._master()
         if master is None:
             raise ProcessFailed("HAProxy is not running.")
-        before = self.runtime.processes()
-        os.kill(master, signal.SIGUSR2)
+        try:
+            before = self.runtime.processes()
+        except RuntimeUnavailable as error:
+            raise ProcessFailed(f"HAProxy's master process does not answer: {error}") from error
+        _signal(master, signal.SIGUSR2)
         after: list[Processes] = []
 
         def reloaded() -> bool:
@@ -159,6 +162,16 @@ class HaproxyProcess:
             return None if code == 0 else output.read().decode(errors="replace").strip() or f"exit code {code}"
 
 
+def version(binary: str) -> tuple[int, int] | None:
+    """The version of HAProxy that ``binary`` is, (2, 6) say; None when it is something else."""
+    try:
+        said = subprocess.run([binary, "-v"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(rb"HA-?Proxy version (\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found else None
+
+
 def alerts(said: str) -> str:
     """From HAProxy's output, the sentences that say what is wrong, without paths, line numbers and process ids."""
     found = re.findall(r"^\[ALERT\]\s+\(\d+\) : (?:config : )?(?:(?:parsing )?\[[^\]]*:\d+\] ?: ?)?(.*)$", said, re.MULTILINE)
@@ -177,8 +190,12 @@ def until(condition: Callable[[], bool], timeout_seconds: float) -> bool:
 
 
 def _signal(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    try:
         os.kill(pid, number)
+    except ProcessLookupError:
+        return
+    except PermissionError as error:
+        raise ProcessFailed(f"HAProxy process {pid} belongs to another user: {error}.") from error
 
 
 def _ended(pid: int) -> bool:

@@ -28,13 +28,21 @@ class Ledger:
         self.files = files
         self.workers: dict[str, Counters] = files.read_json(_FILE)
 
-    def record(self, readings: Mapping[int, Sequence[Row]]) -> None:
-        """Take the rows of all living workers. Those not named have ended."""
+    def record(self, readings: Mapping[int, Sequence[Row]]) -> bool:
+        """Take the rows of all living workers. Those not named have ended.
+
+        :returns: whether it is worth saving: what the current worker counted can be read again, what others did perhaps not.
+        """
+        ended = False
         living = {str(pid): _counters(rows) for pid, rows in readings.items()}
         for pid in [pid for pid in self.workers if pid != PAST]:
             if pid not in living or _restarted(self.workers[pid], living[pid]):
                 self._fold(self.workers.pop(pid))
-        self.workers.update(living)
+                ended = True
+        for pid, counters in living.items():
+            # A worker about to end names its VIPs no more; what it said last stands.
+            self.workers.setdefault(pid, {}).update(counters)
+        return ended or len(living) > 1
 
     def total(self, vip_id: str) -> tuple[int, int, int]:
         of_workers = [counters[vip_id] for counters in self.workers.values() if vip_id in counters]

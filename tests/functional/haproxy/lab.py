@@ -70,8 +70,9 @@ class Lab:
         wait_for(lambda: self.health(vip, member_id).up is up, 15, f"health {up} of {member_id}")
 
     def kill(self, pid: int) -> None:
+        both = self.master, self.worker
         os.kill(pid, signal.SIGKILL)
-        wait_for(lambda: not alive(pid) and not alive(self.master), 5, f"the end of {pid}", interval=0.01)
+        wait_for(lambda: not any(map(alive, both)), 5, f"the end of {both}", interval=0.01)
 
     def restarted(self) -> Lab:
         """The same device with a driver that remembers nothing."""

@@ -299,3 +299,20 @@ def test_a_device_folder_may_be_deeper_than_a_sockets_path_can_be_long(lab: Lab,
     assert set(lab.driver.read_stats(lab.device)) == {web.id}
     lab.remove(web)
     assert not Path(lab.folder).exists()
+
+
+def test_a_process_of_another_user_is_reported_and_its_files_are_kept(
+    lab: Lab, web: Vip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    lab.serve(web)
+    with monkeypatch.context() as patch:
+        patch.setattr("lbaas_scheduler.vendors.haproxy.process.os.kill", refuse)
+        (result,) = lab.driver.remove(lab.device, [web.id])
+        with pytest.raises(DriverError):
+            lab.driver.purge(lab.device.id)
+    assert "belongs to another user" in (result.error or "")
+    assert set(lab.listed()) == {web.id}
+    assert request(web)[0] == 200

@@ -20,7 +20,7 @@ PRINTABLE = [chr(code) for code in range(33, 127)]
 
 def texts(seed: int, prefix: str = "") -> list[str]:
     """Every character once, and random words: of anything, and of what is printable."""
-    source = random.Random(seed)  # noqa: S311 - it shuffles
+    source = random.Random(seed)
     words_of = [source.choice((ALPHABET, PRINTABLE, PRINTABLE)) for _ in range(200)]
     return [prefix + one for one in ALPHABET] + [
         prefix + "".join(source.choices(letters, k=source.randint(1, 20))) for letters in words_of

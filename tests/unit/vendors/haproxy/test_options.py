@@ -15,15 +15,20 @@ from lbaas_scheduler.vendors.haproxy.extra import Extra
 from lbaas_scheduler.vendors.haproxy.options import OPTS, Settings
 
 
+def program(folder: Path, said: str) -> str:
+    """An executable that prints a line."""
+    path = folder / "haproxy"
+    path.write_text(f"#!/bin/sh\necho '{said}'\n")
+    path.chmod(0o755)
+    return str(path)
+
+
 @pytest.fixture
 def conf(tmp_path: Path) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     HaproxyDriver.register_opts(conf)
     conf([])
-    program = tmp_path / "haproxy"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    conf.set_override("binary", str(program), group="haproxy")
+    conf.set_override("binary", program(tmp_path, "HAProxy version 2.6.12-1 2023/12/16 - https://haproxy.org/"), group="haproxy")
     conf.set_override("state_path", str(tmp_path / "state"), group="haproxy")
     return conf
 
@@ -37,6 +42,26 @@ def test_a_wrong_option_is_named(conf: cfg.ConfigOpts, option: str, value: str) 
     with pytest.raises(ConfigurationError) as caught:
         HaproxyDriver(conf)
     assert f"[haproxy] {option}" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("HA-Proxy version 1.8.19 2019/02/11", "HAProxy 1.8"),
+        ("HAProxy version 2.5.1", "HAProxy 2.5"),
+        ("nginx/1.22.1", "not HAProxy"),
+    ],
+)
+def test_a_program_that_will_not_do_is_named(conf: cfg.ConfigOpts, tmp_path: Path, said: str, named: str) -> None:
+    program(tmp_path, said)
+    with pytest.raises(ConfigurationError, match=rf"\[haproxy\] binary: .* is {named}; HAProxy 2.6 or newer is needed"):
+        HaproxyDriver(conf)
+
+
+@pytest.mark.parametrize("said", ["HAProxy version 2.6.12", "HAProxy version 2.10-dev1", "HAProxy version 3.0.5-8e879a5"])
+def test_newer_versions_will_do(conf: cfg.ConfigOpts, tmp_path: Path, said: str) -> None:
+    program(tmp_path, said)
+    assert HaproxyDriver(conf).device_type == "haproxy"
 
 
 @pytest.mark.parametrize("option", ["user", "group"])

@@ -109,6 +109,15 @@ def test_counters_are_the_sum_over_all_workers_there_were(tmp_path: Path) -> Non
     assert book.total("v")[2] == 7
 
 
+def test_a_worker_about_to_end_does_not_take_its_counters_with_it(tmp_path: Path) -> None:
+    book = ledger(tmp_path)
+    book.record({1: frontend(9)})
+    book.record({1: [], 2: frontend(1)})
+    assert book.total("v")[2] == 10
+    book.record({2: frontend(1)})
+    assert book.total("v")[2] == 10
+
+
 def test_a_process_id_that_comes_back_counts_anew(tmp_path: Path) -> None:
     book = ledger(tmp_path)
     book.record({1: frontend(9)})

@@ -1,0 +1,130 @@
+"""Makes HAProxy run with a folder's files as they are, with as little loss as a reload allows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+
+from lbaas_scheduler.errors import DriverError
+from lbaas_scheduler.vendors.haproxy import listeners, stickiness
+from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
+from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, until
+from lbaas_scheduler.vendors.haproxy.runtime import RuntimeUnavailable, state_file
+from lbaas_scheduler.vendors.haproxy.stats import Ledger
+
+LOG = logging.getLogger(__name__)
+
+
+class Activation:
+    def __init__(self, files: DeviceFiles, process: HaproxyProcess, ledger: Ledger) -> None:
+        self.files = files
+        self.process = process
+        self.ledger = ledger
+
+    def alive(self) -> bool:
+        """Whether HAProxy runs. If not, what a crash left of it is ended: it may hold addresses, and nobody else would end it."""
+        if self.process.running():
+            return True
+        self.process.stop()
+        return False
+
+    def activate(self) -> None:
+        """Let HAProxy run with the files as they are.
+
+        :raises ProcessFailed: what ran before goes on.
+        """
+        if self.process.running():
+            clients = self._carry_over()
+            self.process.reload()
+            self._restore(clients)
+            return
+        self.files.write("state", state_file(()))
+        self._hold_back(self._unlistenable())
+        try:
+            self.process.start()
+        except ProcessFailed:
+            broken = self._broken()
+            if not broken:
+                raise
+            self._hold_back(broken)
+            self.process.start()
+
+    def _carry_over(self) -> Sequence[stickiness.Client]:
+        """Save what the old worker knows and the new one would not, and return its sticky clients.
+
+        Members that are down stay down, where they would count as up until their first check. That is so only if the new file
+        has a check for them: without one, they would stay down for ever.
+        """
+        runtime = self.process.runtime
+        try:
+            servers = runtime.servers()
+            texts = [vip.text for vip in self.files.vips().values()]
+            checked = _backends(texts, "\n    timeout check ")
+            self.files.write("state", state_file([server for server in servers if server.down and server.backend in checked]))
+            _, readings = self.readings()
+            self.ledger.record(readings)
+            self.ledger.save()
+            return stickiness.read(runtime, _backends(texts, "\n    stick-table "), servers)
+        except RuntimeUnavailable as error:
+            LOG.warning("%s: the old worker's state is lost: %s", self.files.folder, error)
+            return ()
+
+    def _restore(self, clients: Sequence[stickiness.Client]) -> None:
+        try:
+            said = stickiness.write(self.process.runtime, clients)
+        except RuntimeUnavailable as error:
+            said = str(error)
+        if said:
+            LOG.warning("%s: some clients lost their member: %s", self.files.folder, said)
+
+    def _unlistenable(self) -> list[str]:
+        return [
+            vip_id
+            for vip_id, vip in self.files.vips().items()
+            if vip.marker.bind and listeners.why_not(vip.marker.bind) is not None
+        ]
+
+    def _broken(self) -> list[str]:
+        """VIPs whose file HAProxy no longer accepts: edited by hand, or written for another version of it."""
+        base = self.files.base() or ""
+        broken = []
+        for vip_id, vip in self.files.vips().items():
+            with self.files.staged(base, {vip_id: vip.text}) as stage:
+                if self.process.check(stage) is not None:
+                    broken.append(vip_id)
+        return broken
+
+    def _hold_back(self, vip_ids: Sequence[str]) -> None:
+        for vip_id in vip_ids:
+            LOG.warning("%s: VIP %s cannot be served now and is put aside", self.files.folder, vip_id)
+            self.files.hold(vip_id)
+
+    def readings(self) -> tuple[int, dict[int, list[dict[str, str]]]]:
+        """The current worker's pid, and what each living worker has counted.
+
+        :raises RuntimeUnavailable: HAProxy is dead, or its master does not answer.
+        """
+        processes = self.process.runtime.processes()
+        if processes.worker is None:
+            raise RuntimeUnavailable("the master process has no worker")
+        pids = (processes.worker, *processes.old)
+        readings = {pid: self.process.runtime.show_stat(pid) for pid in pids}
+        return processes.worker, readings
+
+    def await_free(self, binds: Collection[str]) -> None:
+        """Wait until addresses that no VIP listens on any more are closed.
+
+        :raises DriverError: one of them is still open.
+        """
+        if not binds:
+            return
+        wanted = {vip.marker.bind for vip in self.files.vips().values()}
+        for bind in {*binds} - wanted - {""}:
+            if not until(partial(listeners.free, bind), self.process.timeout_seconds):
+                raise DriverError(f"{bind} is still listened on.")
+
+
+def _backends(texts: Iterable[str], having: str) -> set[str]:
+    """Names of the backends of those files that have the given text."""
+    return {text.partition("\nbackend ")[2].partition("\n")[0] for text in texts if having in text}

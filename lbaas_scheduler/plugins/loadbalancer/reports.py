@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, members, pool_monitors, pool_stats, pools, vips
+from lbaas_scheduler.db import deployments, members, pending, pool_monitors, pool_stats, pools, vips
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result, VipStats
 from lbaas_scheduler.domain.statuses import Status
@@ -138,6 +138,7 @@ def _fail(conn: Connection, device_id: str, result: Result, error: str) -> None:
     if not removing:
         errors = {object_id: description(text) for object_id, text in result.object_errors.items()}
         for row in pools.by_vips(conn, [result.vip_id]):
+            pending.fail(conn, row.id, description(error))
             _fail_objects(conn, row.id, errors)
 
 

@@ -58,23 +58,34 @@ def stop(pid: int, marker: str, grace_seconds: float) -> None:
 
     :raises DriverError: it survived both (a process in uninterruptible sleep), or we may not signal it.
     """
+    if not alive(pid, marker):
+        return
     for number, seconds in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, max(grace_seconds, 5.0))):
-        if not alive(pid, marker):
-            return
-        _signal(pid, number)
+        if alive(pid, marker):
+            _signal(pid, number)
         if wait_gone(pid, marker, seconds):
             return
     raise DriverError(f"Process {pid} could not be stopped.", operator_message=f"pid {pid} ({marker}) survived SIGKILL")
 
 
 def wait_gone(pid: int, marker: str, seconds: float) -> bool:
-    """Wait up to ``seconds`` for the process to end; whether it did."""
+    """Wait up to ``seconds`` for the process to end and its files and sockets to be closed; whether they are."""
     deadline = time.monotonic() + seconds
-    while alive(pid, marker):
+    while alive(pid, marker) or _dying(pid):
         if time.monotonic() >= deadline:
             return False
         time.sleep(_POLL_SECONDS)
     return True
+
+
+def _dying(pid: int) -> bool:
+    """Whether it is on its way out: the kernel drops a process's command line first, and closes its sockets after that."""
+    try:
+        # After the name, which stands in brackets and may hold anything. A zombie (Z) has closed everything.
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX" and not _command_line(pid)
 
 
 def _command_line(pid: int) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from lbaas_scheduler.vendors.envoy.binary import find_binary
+from lbaas_scheduler.vendors.envoy.binary import find_binary, require_version
 
 GROUP = "envoy"
 
@@ -100,10 +100,12 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
 
 def read(conf: cfg.ConfigOpts) -> Settings:
-    """:raises ConfigurationError: there is no Envoy."""
+    """:raises ConfigurationError: there is no Envoy, or it is too old."""
     group = conf[GROUP]
+    binary = find_binary(group.binary)
+    require_version(binary)
     return Settings(
-        binary=find_binary(group.binary),
+        binary=binary,
         # Absolute: it is found in the command lines of processes whose working folder is another one.
         state_path=Path(group.state_path).absolute(),
         concurrency=group.concurrency,

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from lbaas_scheduler.sdk import processes
+from lbaas_scheduler.sdk.conformance.documents import LOOPBACK, free_port
+from lbaas_scheduler.vendors.envoy.sockets import listening
 
 
 @pytest.fixture
@@ -84,3 +87,17 @@ def test_stopping_what_is_gone_is_no_error(marker: str) -> None:
 def test_a_program_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         processes.spawn_detached([str(tmp_path / "absent")], tmp_path / "log")
+
+
+def test_the_port_of_a_stopped_process_is_free_at_once(tmp_path: Path, marker: str) -> None:
+    """The kernel forgets a process's command line before it closes its sockets."""
+    code = "import signal, socket, sys; s = socket.create_server((sys.argv[2], int(sys.argv[3]))); signal.pause()"
+    port = free_port()
+    for _ in range(10):
+        argv = [sys.executable, "-c", code, marker, LOOPBACK, str(port)]
+        pid = processes.spawn_detached(argv, tmp_path / "log")
+        deadline = time.monotonic() + 20
+        while (LOOPBACK, port) not in listening():
+            assert time.monotonic() < deadline
+        processes.stop(pid, marker, 5)
+        assert (LOOPBACK, port) not in listening()

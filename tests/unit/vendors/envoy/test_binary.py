@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from lbaas_scheduler.errors import ConfigurationError
-from lbaas_scheduler.vendors.envoy.binary import find_binary
+from lbaas_scheduler.vendors.envoy.binary import find_binary, require_version
 
 
 @pytest.fixture
@@ -64,3 +64,28 @@ def test_its_absence_names_the_option_and_the_extra(tmp_path: Path, monkeypatch:
         find_binary()
     assert "[envoy] binary" in caught.value.message
     assert "lbaas-scheduler[envoy]" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ("echo 'envoy  version: 9e55/1.40.0/Clean/RELEASE/BoringSSL'", None),
+        ("echo 'envoy  version: 9e55/2.0.1/Clean/RELEASE/BoringSSL'", None),
+        ("echo 'envoy  version: 9e55/1.39.3/Clean/RELEASE/BoringSSL'", "1.40 or newer"),
+        ("echo 'hello'", "which version"),
+        ("exit 1", "which version"),
+    ],
+)
+def test_an_envoy_that_is_too_old_is_refused(program: Path, said: str, complaint: str | None) -> None:
+    program.write_text(f"#!/bin/sh\n{said}\n")
+    if complaint is None:
+        require_version(program)
+        return
+    with pytest.raises(ConfigurationError, match=complaint):
+        require_version(program)
+
+
+def test_what_cannot_be_run_is_refused(program: Path) -> None:
+    program.write_bytes(b"\x7fELF broken")
+    with pytest.raises(ConfigurationError, match="cannot be run"):
+        require_version(program)

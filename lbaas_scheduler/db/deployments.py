@@ -79,6 +79,12 @@ def bump(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime) -
     )
 
 
+def bump_device(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
+    """The device itself changed: all that is on it is to be applied anew. As :func:`bump` otherwise."""
+    changed = _desire(due_at).where(deployments.c.device_id == device_id, deployments.c.operation == APPLY)
+    return conn.execute(changed).rowcount
+
+
 def mark_removal(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime, *, device_id: str | None = None) -> int:
     """The resources are to go, from every device or from one. Repeatable.
 

@@ -7,6 +7,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,6 +32,7 @@ from lbaas_scheduler.devices import schema
 from lbaas_scheduler.devices.assignments import Assignments
 from lbaas_scheduler.devices.attributes import DeviceType
 from lbaas_scheduler.devices.secrets import Vault
+from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.agents import Agent
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.domain.statuses import DeviceStatus
@@ -87,6 +89,8 @@ class Registry:
     def update(self, device_id: str, changes: Mapping[str, Any], generation: int | None = None) -> Device:
         """Change a device. What ``changes`` does not name stays; secrets that ``management`` does not name stay as well.
 
+        A change of what drivers see (management, interfaces, extra) makes all that is on the device be applied anew.
+
         :param generation: change only the state that has this generation.
         :raises StaleGeneration: the device has another generation by now.
         :raises InvalidRequest, UnknownDeviceType, ConfigurationError: as :meth:`enrol`.
@@ -98,7 +102,7 @@ class Registry:
             if generation is not None and before.device.generation != generation:
                 break
             after, secret = self._changed(before, changes)
-            if self._database.write(lambda conn, new=after, token=secret: self._update(conn, new, token)):  # type: ignore[misc]
+            if self._database.write(partial(self._update, before=before, device=after, secret=secret)):
                 return replace(_without_secret(after), generation=after.generation + 1)
         raise errors.StaleGeneration(resource="Device", id=device_id)
 
@@ -154,6 +158,11 @@ class Registry:
         """As :meth:`list`, for people."""
         return self._describe(self._page(filters, marker, limit))
 
+    def agent_host(self, device_id: str) -> str | None:
+        """Host of the agent that drives the device now; None = nobody does, or there is no such device."""
+        binding = self._database.read(lambda conn: device_agents.by_devices(conn, [device_id]).get(device_id))
+        return binding.host if binding else None
+
     def rotate_secrets(self) -> int:
         """Encrypt all secrets anew with the first key.
 
@@ -163,7 +172,7 @@ class Registry:
         for device_id, token in sealed.items():
             anew = self._vault.rotate(token)
             # One that changed meanwhile was sealed with the first key by whoever changed it.
-            self._database.write(lambda conn, key=device_id, old=token, new=anew: devices.set_secret(conn, key, old, new))  # type: ignore[misc]
+            self._database.write(partial(devices.set_secret, device_id=device_id, seen=token, secret=anew))
         return len(sealed)
 
     def stored(self, device_id: str) -> StoredDevice:
@@ -213,8 +222,10 @@ class Registry:
         device_capacities.insert(conn, device.id, device.capacities)
         self._assignments.assign(conn, [device.id])
 
-    def _update(self, conn: sa.Connection, device: Device, secret: str) -> bool:
-        # The hot row first, in the order in which a placement takes its locks.
+    def _update(self, conn: sa.Connection, before: StoredDevice, device: Device, secret: str) -> bool:
+        # In the order in which others take their locks: deployments, the hot row, all else.
+        if secret != before.secret or _is_reached_otherwise(before.device, device):
+            deployments.bump_device(conn, device.id, clock.utcnow())
         schedulable.lock(conn, [device.id])
         class_id = _class_of(conn, device)
         if not devices.update(conn, device, secret, class_id):
@@ -267,6 +278,15 @@ def _scrub(text: str, hidden: Sequence[str]) -> str:
         if secret:
             text = text.replace(secret, "***")
     return text
+
+
+def _is_reached_otherwise(before: Device, after: Device) -> bool:
+    """Whether what drivers see of a device has changed."""
+    return (_without_secret(before).management, before.extra, before.interfaces) != (
+        _without_secret(after).management,
+        after.extra,
+        after.interfaces,
+    )
 
 
 def _without_secret(device: Device) -> Device:

@@ -86,24 +86,23 @@ class Caster:
     def announce(self, moves: Iterable[Move]) -> None:
         """Devices changed hands: let the new agents look at them, and the old ones let go of them. Never raises."""
         for move in moves:
-            for host in (move.new_host, move.old_host):
-                if host is None:
-                    continue
-                try:
-                    self._agents.resync(host, move.device_id)
-                except MessageDeliveryFailure as error:
-                    # Agents compare all they have when they start and from time to time anyway.
-                    LOG.warning("The message bus is away; agents are not told of moved devices: %s", error)
-                    return
+            if not self.tell_of(move.device_id, move.new_host, move.old_host):
+                return
 
-    def resync(self, device_id: str) -> None:
-        """Let the device's agent fetch the device and all that is on it anew. Never raises."""
-        try:
-            binding = self._database.read(lambda conn: device_agents.by_devices(conn, [device_id]).get(device_id))
-            if binding is not None:
-                self._agents.resync(binding.host, device_id)
-        except (LBaaSError, db_exception.DBError, MessageDeliveryFailure) as error:
-            LOG.warning("The agent of device %s is not told to look at it, it will at its next resync: %s", device_id, error)
+    def tell_of(self, device_id: str, *hosts: str | None) -> bool:
+        """Let the agents on these hosts look at a device: fetch it and what is on it, or let go of it. Never raises.
+
+        :returns: whether the message bus is there.
+        """
+        for host in dict.fromkeys(hosts):
+            try:
+                if host is not None:
+                    self._agents.resync(host, device_id)
+            except MessageDeliveryFailure as error:
+                # No harm is done: agents compare all they have when they start and from time to time.
+                LOG.warning("The message bus is away; the agent on %s is not told of device %s: %s", host, device_id, error)
+                return False
+        return True
 
     def _orders(self, conn: sa.Connection, vip_ids: Collection[str]) -> list[_Order]:
         due = [row for row in deployments.for_resources(conn, vip_ids) if row.due_at is not None]

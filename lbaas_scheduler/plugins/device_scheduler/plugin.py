@@ -104,15 +104,18 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         generation = changes.pop("generation", None) if isinstance(changes, dict) else None
         if generation is not None and (isinstance(generation, bool) or not isinstance(generation, int)):
             raise InvalidRequest("generation must be an integer, as the device was read with.")
+        before = self.registry.agent_host(id)
         self.registry.update(id, changes, generation)
         if _REACHES_THE_DEVICE & changes.keys():
-            self._caster.resync(id)
+            self._caster.tell_of(id, before, self.registry.agent_host(id))
         return self.registry.describe(id)
 
     def delete_device(self, context: RequestContext, id: str) -> None:
         """Remove a device: see :meth:`Registry.remove`."""
         _only_admins(context)
+        before = self.registry.agent_host(id)
         self.registry.remove(id)
+        self._caster.tell_of(id, before)
 
     def create_service_type(self, context: RequestContext, service_type: Mapping[str, Any]) -> Document:
         _only_admins(context)

@@ -64,8 +64,8 @@ def test_a_broker_that_is_away_is_noticed_once_and_what_waits_is_told(fleet: Fle
     fleet.bus.away = True
     assert fleet.caster.cast(["one", "two"]) == {"one", "two"}
     fleet.caster.announce([Move(device_id, "host-1", "host-2")])
-    fleet.caster.resync(device_id)
-    assert fleet.bus.sent == []
+    assert not fleet.caster.tell_of(device_id, "host-1")
+    assert (fleet.bus.sent, fleet.bus.resynced) == ([], [])
 
 
 def test_both_agents_learn_of_a_move(fleet: Fleet) -> None:

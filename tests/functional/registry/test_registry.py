@@ -222,6 +222,28 @@ def test_keys_are_rotated_in_the_database(fleet: Fleet) -> None:
     assert Vault([new]).open(after) == {"password": PASSWORD}
 
 
+@pytest.mark.parametrize(
+    ("changes", "again"),
+    [
+        ({"management": {"address": "192.0.2.2"}}, True),
+        ({"management": {"address": "192.0.2.1", "password": "new"}}, True),
+        ({"extra": {"weight": 3}}, True),
+        ({"interfaces": [{"name": "eth0"}]}, True),
+        ({"management": {"address": "192.0.2.1"}, "extra": {}}, False),
+        ({"name": "new", "zone": "north", "capacity": {"VIPS": 5}, "admin_state": "draining"}, False),
+    ],
+)
+def test_what_is_on_a_device_is_applied_anew_when_drivers_see_it_change(
+    fleet: Fleet, changes: dict[str, Any], again: bool
+) -> None:
+    device_id = fleet.enrol(management={"address": "192.0.2.1", "password": PASSWORD})
+    fleet.deploy("vip", device_id)
+    fleet.settle("vip", device_id)
+    fleet.registry.update(device_id, changes)
+    row = fleet.row("vip", device_id)
+    assert (row.version, row.due_at is not None) == ((1, 2) if again else (1, 1), again)
+
+
 def test_what_cannot_change_is_refused(fleet: Fleet) -> None:
     device_id = fleet.enrol()
     for name, value in {"service": "x", "device_type": "x", "tenant_id": "x"}.items():

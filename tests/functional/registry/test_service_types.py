@@ -251,7 +251,11 @@ def test_the_facade_registers_changes_and_removes_devices(fleet: Fleet) -> None:
     assert fleet.bus.resynced == []
     plugin.update_device(admin, made["id"], {"management": {"address": "192.0.2.9"}})
     assert fleet.bus.resynced == [("host-1", made["id"])]
+    fleet.report("host-2")
+    plugin.update_device(admin, made["id"], {"agent_host": "host-2"})
+    assert fleet.bus.resynced[1:] == [("host-1", made["id"]), ("host-2", made["id"])]
     with pytest.raises(InvalidRequest, match="generation must be an integer"):
         plugin.update_device(admin, made["id"], {"generation": "one"})
     plugin.delete_device(admin, made["id"])
+    assert fleet.bus.resynced[3:] == [("host-2", made["id"])]
     assert plugin.get_devices(admin) == []

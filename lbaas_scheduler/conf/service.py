@@ -29,6 +29,18 @@ def options(service: str, device_handlers: list[str], scheduling_algorithm: str)
             help=f"How a device is chosen among those that can take a resource of service {service}: the name of an entry point "
             f"in lbaas_scheduler.algorithms.{service}, or a dotted class path. Change it to spread, pack or group differently.",
         ),
+        cfg.BoolOpt(
+            "strict_affinity",
+            default=False,
+            help="For tenant_affinity, network_affinity and wired: whether nearness is a must, not a preference. Set it where "
+            "a resource on a device of its own is worse than none; a full device then refuses further ones.",
+        ),
+        cfg.DictOpt(
+            "weighers",
+            default={"load": "1.0", "wired": "1.0", "handler": "1.0"},
+            help="For weighted: weighers (load, wired, network, tenant, handler, zone) with their multipliers. Raise one to let "
+            "it outweigh the others; a negative one prefers the opposite.",
+        ),
     ]
 
 

@@ -121,13 +121,14 @@ def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
         base = base.where(Load.device_id.not_in(sa.bindparam("seen", expanding=True)))
     if shape.hinted:
         base = base.where(Load.device_id == sa.bindparam("hint"))
+    base = base.where(*_near(shape))
     if shape.source is Source.RANDOM:
         highest = sa.select(sa.func.max(Load.seq)).correlate(None).scalar_subquery()
         # In whole numbers, since each database rounds in its own way.
         start = device_loads.integer_division(highest * sa.bindparam("pivot", type_=sa.BigInteger), sa.literal(PIVOT_STEPS)) + 1
         parts = [base.where(Load.seq >= start).order_by(Load.seq), base.where(Load.seq < start).order_by(Load.seq)]
     else:
-        parts = [base.order_by(*_ORDERS[shape.source])]
+        parts = [base.order_by(*_ORDERS.get(shape.source, _BY_LOAD))]
     limit = sa.bindparam("size", type_=sa.Integer)
     # A SELECT of its own around each: SQLite takes no LIMIT in the branches of a UNION.
     return [
@@ -135,11 +136,33 @@ def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
     ]
 
 
+_BY_LOAD = (Load.rank, Load.seq)
 _ORDERS: Mapping[Source, tuple[sa.ColumnElement[Any], ...]] = {
-    Source.BY_LOAD: (Load.rank, Load.seq),
     Source.BY_FILL: (Load.rank.desc(), Load.seq.desc()),
     Source.BY_AGE: (Load.seq,),
 }
+"""Every other source reads the emptiest first."""
+
+
+def _near(shape: Shape) -> list[sa.ColumnElement[bool]]:
+    """What else a source asks of a device: that it is near to the tenant or to the networks of the request."""
+    of_tenant = sa.select(placements.c.device_id).where(placements.c.tenant_id == sa.bindparam("tenant")).correlate(None)
+    on_network = [
+        sa.select(device_networks.c.device_id).where(device_networks.c.network_id == sa.bindparam(f"network_{number}"))
+        for number in range(shape.networks)
+    ]
+    match shape.source:
+        case Source.HOSTING_TENANT:
+            return [Load.device_id.in_(of_tenant)]
+        case Source.HOSTING_NETWORK:
+            return [sa.or_(sa.false(), *(Load.device_id.in_(wired) for wired in on_network))]
+        case Source.WIRED:
+            return [Load.device_id.in_(wired) for wired in on_network] or [sa.false()]
+        case Source.FIRST_OF_TENANT:
+            return [sa.not_(of_tenant.exists())]
+        case Source.FIRST_OF_NETWORK:
+            return [sa.not_(wired.exists()) for wired in on_network]
+    return []
 
 
 def _room(demand: Sequence[str]) -> list[sa.ColumnElement[bool]]:
@@ -167,11 +190,14 @@ def room_for(resource_class: str, amount: sa.ColumnElement[int]) -> sa.ColumnEle
 
 def in_order(rows: Sequence[Row[Any]], query: PageQuery) -> list[Row[Any]]:
     """Merge the heads of the classes into one page in the order of the source."""
-    return sorted(rows, key=_KEYS[query.source])[: query.size]
+    return sorted(rows, key=_KEYS.get(query.source, _by_load))[: query.size]
+
+
+def _by_load(row: Row[Any]) -> tuple[int, ...]:
+    return row.rank, row.seq
 
 
 _KEYS: Mapping[Source, Callable[[Row[Any]], tuple[int, ...]]] = {
-    Source.BY_LOAD: lambda row: (row.rank, row.seq),
     Source.BY_FILL: lambda row: (-row.rank, -row.seq),
     Source.BY_AGE: lambda row: (row.seq,),
     Source.RANDOM: lambda row: (row.part, row.seq),

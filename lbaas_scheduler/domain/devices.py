@@ -76,3 +76,5 @@ class Candidate:
     hosts_tenant: bool = False
     load: int = 0
     """Fill of the fullest standard resource class, in 1/10,000."""
+    weight: float = 50.0
+    """How well it suits in the words of its handler, 0..100; set before an algorithm ranks."""

@@ -23,6 +23,16 @@ class Source(StrEnum):
     """In the order of registration."""
     RANDOM = "random"
     """From a random place on, in the order of registration, round to that place again."""
+    HOSTING_TENANT = "hosting_tenant"
+    """Those that hold something of the request's tenant, emptiest first."""
+    HOSTING_NETWORK = "hosting_network"
+    """Those that are wired to at least one of the request's networks, emptiest first."""
+    WIRED = "wired"
+    """Those that are wired to all of the request's networks, emptiest first."""
+    FIRST_OF_TENANT = "first_of_tenant"
+    """As BY_LOAD, but empty as soon as any device holds something of the request's tenant."""
+    FIRST_OF_NETWORK = "first_of_network"
+    """As BY_LOAD, but empty as soon as any device is wired to one of the request's networks."""
 
 
 @dataclass(frozen=True, slots=True)

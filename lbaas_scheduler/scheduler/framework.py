@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from lbaas_scheduler.domain.devices import Candidate
-from lbaas_scheduler.domain.fleet import DeviceClass, Diagnosis, Page, PageQuery, Resolution
+from lbaas_scheduler.domain.fleet import DeviceClass, Diagnosis, Page, PageQuery, Resolution, Source
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.errors import ConfigurationError
 from lbaas_scheduler.scheduler.algorithms.base import Algorithm
@@ -41,7 +42,8 @@ class Scheduler:
     :param algorithms: name → algorithm.
     :param default_algorithm: the one that is used when a request names none.
     :param page_size: how many candidates are read and judged at a time.
-    :param max_rounds: how many pages one placement may look at, all sources and tiers together.
+    :param max_rounds: how many pages one placement may look at, all sources and tiers together; empty ones do not count.
+    :param options: of the algorithms, where a request does not say otherwise.
     :param seed: makes decisions repeatable; None = real chance.
     """
 
@@ -53,6 +55,7 @@ class Scheduler:
         page_size: int = 32,
         max_rounds: int = 4,
         seed: int | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self._gate = gate
         self._algorithms = algorithms
@@ -60,6 +63,7 @@ class Scheduler:
         self._page_size = page_size
         self._max_rounds = max_rounds
         self._seed = seed
+        self._options = options or {}
 
     def recorder(self, request: ScheduleRequest) -> Recorder:
         return Recorder(request.algorithm or self._default_algorithm, request.tenancy)
@@ -75,10 +79,14 @@ class Scheduler:
         :raises ConfigurationError: the request names an algorithm that is not loaded.
         """
         algorithm = self._algorithm(request)
+        if self._options:
+            request = replace(request, options={**self._options, **request.options})
         random = Random() if self._seed is None else Random(f"{self._seed}:{request.resource_id}")  # noqa: S311
         for candidates in self._read(request, resolution, algorithm, reader, recorder, random.random()):
             judged = {each.candidate.device.id: each for each in self._gate.judge(request, candidates, recorder)}
             ranked = algorithm.rank(request, [each.candidate for each in judged.values()], random)
+            if algorithm.vendors_select:
+                ranked = self._gate.select(request, ranked, recorder)
             yield _prefer([judged[candidate.device.id] for candidate in ranked], request.preferred)
 
     def _read(
@@ -89,24 +97,30 @@ class Scheduler:
         reader: CandidateReader,
         recorder: Recorder,
         pivot: float,
-    ) -> Iterator[tuple[Candidate, ...]]:
+    ) -> Iterator[Sequence[Candidate]]:
+        def page(source: Source, class_ids: frozenset[int]) -> Page:
+            read = reader.page(PageQuery(request, class_ids, source, self._page_size, frozenset(seen), pivot))
+            if read.version not in (None, resolution.version):
+                raise ClassesChanged
+            recorder.read(read)
+            seen.update(candidate.device.id for candidate in read.candidates)
+            seen.update(rejection.device_id for rejection in read.rejections)
+            return read
+
         seen = set(request.exclude)
         for class_ids in resolution.tiers:
-            for source in algorithm.sources(request):
+            sources = list(algorithm.sources(request))
+            if algorithm.together and len(sources) > 1:
+                yield [candidate for source in sources for candidate in page(source, class_ids).candidates]
+            for source in sources:
                 last = False
                 while not last:
-                    if recorder.rounds == self._max_rounds:
+                    if recorder.rounds >= self._max_rounds:
                         return
-                    recorder.rounds += 1
-                    page = reader.page(PageQuery(request, class_ids, source, self._page_size, frozenset(seen), pivot))
-                    if page.version not in (None, resolution.version):
-                        raise ClassesChanged
-                    last = page.last
-                    recorder.read(page)
-                    seen.update(candidate.device.id for candidate in page.candidates)
-                    seen.update(rejection.device_id for rejection in page.rejections)
-                    if page.candidates:
-                        yield page.candidates
+                    found = page(source, class_ids)
+                    last = found.last
+                    if found.candidates:
+                        yield found.candidates
 
     def _algorithm(self, request: ScheduleRequest) -> Algorithm:
         name = request.algorithm or self._default_algorithm

@@ -12,14 +12,14 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from lbaas_scheduler.domain.devices import Candidate
 from lbaas_scheduler.domain.requests import ScheduleRequest, Verdict
 from lbaas_scheduler.errors import DriverError, InvalidRequest
 from lbaas_scheduler.scheduler.recorder import Recorder
-from lbaas_scheduler.sdk.handlers import DeviceHandler
+from lbaas_scheduler.sdk.handlers import Ability, DeviceHandler
 
 LOG = logging.getLogger(__name__)
 
@@ -63,7 +63,43 @@ class HandlerGate:
         for trial in trials:
             trial.wait(deadline)
             trial.collect(weights, recorder)
-        return [Judged(c, weights[c.device.id]) for c in candidates if c.device.id in weights]
+        return [
+            Judged(replace(candidate, weight=weights[candidate.device.id]), weights[candidate.device.id])
+            for candidate in candidates
+            if candidate.device.id in weights
+        ]
+
+    def select(self, request: ScheduleRequest, ranked: Sequence[Candidate], recorder: Recorder) -> list[Candidate]:
+        """Let each handler that can (:attr:`~lbaas_scheduler.sdk.handlers.Ability.SELECT`) order its own devices.
+
+        Device types come in the order of their best devices. What a handler leaves out is recorded as rejected; so are all of
+        its devices when it fails, or names one that it was not offered.
+        """
+        shares: dict[str, list[Candidate]] = defaultdict(list)
+        for candidate in ranked:
+            shares[candidate.device.device_type].append(candidate)
+        return [it for device_type, share in shares.items() for it in self._selected(device_type, share, request, recorder)]
+
+    def _selected(
+        self, device_type: str, share: Sequence[Candidate], request: ScheduleRequest, recorder: Recorder
+    ) -> Sequence[Candidate]:
+        if Ability.SELECT not in self.handlers[device_type].abilities:
+            return share
+        offered = {candidate.device.id: candidate for candidate in share}
+        objection = f"was not selected by the handler of {device_type}"
+        try:
+            answer = self.call(device_type, lambda handler: list(handler.select(share, request)))
+            chosen = list(dict.fromkeys(candidate.device.id for candidate in answer))
+            selected = [offered.pop(device_id) for device_id in chosen]
+        except (DriverError, InvalidRequest) as error:
+            selected, objection = [], error.message
+        except (AttributeError, KeyError):
+            LOG.error("The handler of %s selected something that it was not offered", device_type)
+            selected, objection = [], f"the handler of {device_type} selected something that it was not offered"
+        for candidate in share:
+            if candidate not in selected:
+                recorder.reject(candidate, f"handler.{device_type}", objection)
+        return selected
 
     def call(self, device_type: str, work: Callable[[DeviceHandler], T], timeout_seconds: float | None = None) -> T:
         """Make one call of a handler, bounded in time.

@@ -28,7 +28,9 @@ class Recorder:
         return frozenset(self._rejected)
 
     def read(self, page: Page) -> None:
-        self.examined += len(page.candidates) + len(page.rejections)
+        examined = len(page.candidates) + len(page.rejections)
+        self.rounds += examined > 0
+        self.examined += examined
         for rejection in page.rejections:
             self.add(rejection)
 

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from oslo_config import cfg
 
 from lbaas_scheduler import extensions
-from lbaas_scheduler.conf import scheduler as options
+from lbaas_scheduler.conf import scheduler as scheduler_options
 from lbaas_scheduler.db.candidates import SqlCandidates
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.errors import ConfigurationError, InvalidRequest
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
+from lbaas_scheduler.scheduler.algorithms.weighted import multipliers
 from lbaas_scheduler.scheduler.framework import Scheduler
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.sdk.handlers import DeviceHandler
@@ -24,7 +26,7 @@ def build_gates(conf: cfg.ConfigOpts) -> Mapping[str, HandlerGate]:
 
     :raises ConfigurationError: a service or a handler cannot be loaded.
     """
-    options.register_opts(conf)
+    scheduler_options.register_opts(conf)
     gates = {}
     for service in extensions.load_services():
         handlers = extensions.load_handlers(conf, service)
@@ -53,6 +55,11 @@ def build_placer(conf: cfg.ConfigOpts, database: Database, gates: Mapping[str, H
 
 def _scheduler(conf: cfg.ConfigOpts, service: str, gate: HandlerGate) -> Scheduler:
     algorithms, default = extensions.load_algorithms(conf, service)
+    options = {"strict": conf[service].strict_affinity, "weighers": conf[service].weighers}
+    try:
+        multipliers(options)
+    except InvalidRequest as error:
+        raise ConfigurationError(reason=f"[{service}] weighers: {error.details['reason']}") from error
     return Scheduler(
         gate,
         algorithms,
@@ -60,4 +67,5 @@ def _scheduler(conf: cfg.ConfigOpts, service: str, gate: HandlerGate) -> Schedul
         page_size=conf.scheduler.page_size,
         max_rounds=conf.scheduler.max_rounds,
         seed=conf.scheduler.random_seed,
+        options=options,
     )

@@ -18,8 +18,14 @@ class Algorithm(ABC):
 
     The framework reads candidates page by page from the algorithm's :meth:`sources`, lets the vendors' handlers judge
     them, and hands each page to :meth:`rank`. The first of the ranked devices that can be claimed takes the resource.
+    ``request.options`` are those of the service type over those of the configuration.
     An exception from either method fails the placement: an algorithm is the operator's choice, not a vendor's.
     """
+
+    together: bool = False
+    """Whether one page of every source is read before the first ranking, so that devices of all sources compete."""
+    vendors_select: bool = False
+    """Whether handlers with the ability SELECT then order their own devices: the second of two steps."""
 
     @abstractmethod
     def sources(self, request: ScheduleRequest) -> Sequence[Source]:

@@ -24,13 +24,14 @@ class LeastLoaded(Algorithm):
         return (Source.BY_LOAD,)
 
     def rank(self, request: ScheduleRequest, candidates: Sequence[Candidate], random: Random) -> Sequence[Candidate]:
-        return spread(sorted(candidates, key=lambda candidate: candidate.load), random)
+        return by_load(candidates, random)
 
 
-def spread(by_load: Sequence[Candidate], random: Random) -> list[Candidate]:
-    """Shuffle the head of an ascending order, as far as it is about as empty as the first; the rest stays as it is."""
-    if not by_load:
+def by_load(candidates: Sequence[Candidate], random: Random) -> list[Candidate]:
+    """Emptiest first; those that are about as empty as the first one are shuffled."""
+    if not candidates:
         return []
-    limit = by_load[0].load + WINDOW
-    equals = [candidate for candidate in by_load if candidate.load < limit]
-    return random.sample(equals, len(equals)) + list(by_load[len(equals) :])
+    ascending = sorted(candidates, key=lambda candidate: candidate.load)
+    limit = ascending[0].load + WINDOW
+    equals = [candidate for candidate in ascending if candidate.load < limit]
+    return random.sample(equals, len(equals)) + ascending[len(equals) :]

@@ -84,9 +84,10 @@ class Node:
         return stats.read(self.admin, records)
 
     def purge(self) -> None:
-        """Stop the process and remove the folder."""
+        """Stop the process and remove the folder, if it is ours."""
         self.process.stop()
-        self.folder.destroy()
+        if self.folder.ours():
+            self.folder.destroy()
 
     def _record(self, item: Deployment) -> Record:
         timeouts = Timeouts(self.settings.connect_timeout, self.settings.idle_timeout)

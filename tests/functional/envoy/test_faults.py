@@ -227,3 +227,14 @@ def test_stats_can_be_read_while_a_change_is_under_way(driver: EnvoyDriver, devi
     over.set()
     watcher.join()
     assert failures == []
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(driver: EnvoyDriver, device: Device, state_path: Path) -> None:
+    foreign = state_path / device.id / "vips" / "precious.json"
+    foreign.parent.mkdir(parents=True)
+    foreign.touch()
+    driver.purge(device.id)
+    driver.remove(device, [new_id()])
+    assert dict(driver.list_deployed(device)) == {}
+    assert device.id not in driver.local_devices()
+    assert foreign.exists()

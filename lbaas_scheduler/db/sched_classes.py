@@ -64,7 +64,8 @@ def version(conn: sa.Connection) -> int:
 
 
 def _find(conn: sa.Connection, digest: str) -> int | None:
-    return conn.scalar(_by_digest(digest))
+    found: int | None = conn.scalar(_by_digest(digest))
+    return found
 
 
 def _by_digest(digest: str) -> sa.Select:  # type: ignore[type-arg]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import oslo_messaging
 import sqlalchemy as sa
@@ -24,6 +24,8 @@ from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.codec import encode_device, from_document, to_document
 
 LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MAX_PAGE = 10_000
 
@@ -99,12 +101,12 @@ class AgentCallbacks:
     @oslo_messaging.expected_exceptions(LBaaSError)
     def report_results(self, context: Any, host: str, device_id: str, results: Sequence[Any]) -> None:
         """What came of applying and removing VIPs. On return they are recorded, or not worth it. May be repeated."""
-        understood = [result for document in results if (result := _result(host, document)) is not None]
+        understood = [result for document in results if (result := _read(Result, host, document)) is not None]
         self._apply(host, device_id, understood)
 
     def report_stats(self, context: Any, host: str, device_id: str, stats: Mapping[str, Any]) -> None:
         """Counters and member health. Cast."""
-        read = {vip_id: from_document(VipStats, document) for vip_id, document in stats.items()}
+        read = {key: it for key, document in stats.items() if (it := _read(VipStats, host, document)) is not None}
 
         def work(conn: sa.Connection) -> None:
             if _drives(conn, host, device_id):
@@ -143,9 +145,10 @@ def _drives(conn: sa.Connection, host: str, device_id: str) -> bool:
     return False
 
 
-def _result(host: str, document: Any) -> Result | None:
+def _read(kind: type[T], host: str, document: Any) -> T | None:
+    """One item of a report. None: it makes no sense, which must not cost the other items."""
     try:
-        return from_document(Result, document)
+        return from_document(kind, document)
     except InvalidRequest as error:
-        LOG.warning("A result from the agent on %s is ignored: %s", host, error.message)
+        LOG.warning("A part of the report of the agent on %s is ignored: %s", host, error.message)
         return None

@@ -150,7 +150,7 @@ def test_an_agent_learns_that_the_database_is_away_and_keeps_its_results(
 def test_statistics_are_handed_on_with_their_device(callbacks: AgentCallbacks, reports: RecordingReports, device_id: str) -> None:
     stats = {"vip-1": to_document(VipStats(bytes_in=5_000_000_000))}
     assert from_document(VipStats, stats["vip-1"]).bytes_in == 5_000_000_000
-    callbacks.report_stats(None, "host-1", device_id, stats)
+    callbacks.report_stats(None, "host-1", device_id, {**stats, "vip-2": {"bytes_in": "many"}})
     assert reports.stats == [(device_id, {"vip-1"})]
 
 

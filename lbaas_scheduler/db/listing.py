@@ -62,12 +62,14 @@ def _one_of(column: sa.ColumnElement[Any], values: Sequence[Any]) -> sa.ColumnEl
 def _order(columns: Columns, listing: Listing) -> list[tuple[sa.ColumnElement[Any], bool]]:
     sorts = [(name, descending) for name, descending in listing.sorts if name != "id"]
     sorts.append(("id", dict(listing.sorts).get("id", False)))
-    # NULLs sort first in one database and last in another; as empty text they do the same everywhere.
-    keys = [(_column(columns, name), descending) for name, descending in sorts]
-    return [
-        (sa.func.coalesce(key, "") if isinstance(key.type, sa.String) else key, descending != listing.page_reverse)
-        for key, descending in keys
-    ]
+    return [(_sortable(_column(columns, name)), descending != listing.page_reverse) for name, descending in sorts]
+
+
+def _sortable(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    """What can be ordered and compared, and sorts the same in every database: NULLs come first in one and last in another."""
+    if isinstance(column.type, sa.Boolean):
+        return sa.case((column, 1), else_=0)
+    return sa.func.coalesce(column, "") if isinstance(column.type, sa.String) else column
 
 
 def _marker_values(

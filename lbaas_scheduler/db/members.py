@@ -16,7 +16,8 @@ from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.statuses import Status
 
 COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
-    name: column for name, column in members.c.items() if name not in ("leaving", "created_at")
+    **{name: column for name, column in members.c.items() if name not in ("leaving", "created_at")},
+    "status_description": sa.func.nullif(members.c.status_description, ""),
 }
 
 
@@ -60,10 +61,8 @@ def update(conn: Connection, member_id: str, values: Mapping[str, Any]) -> None:
 
 def update_many(conn: Connection, member_ids: Collection[str], values: Mapping[str, Any], only: Collection[Status]) -> None:
     """Change those of the members that are in one of the statuses ``only``."""
-    if member_ids:
-        statement = sa.update(members).where(members.c.id == sa.bindparam("member_id"), members.c.status.in_(only))
-        # In one order always, so that two servers never wait for each other.
-        conn.execute(statement.values(**values), [{"member_id": member_id} for member_id in sorted(member_ids)])
+    for ids in chunks(member_ids):
+        conn.execute(sa.update(members).where(members.c.id.in_(ids), members.c.status.in_(only)).values(**values))
 
 
 def statuses(conn: Connection, pool_ids: Collection[str], only: Collection[Status]) -> list[Row[Any]]:

@@ -22,6 +22,7 @@ _PROVIDER = sa.func.coalesce(service_types.c.name, _DEFAULT, type_=sa.String())
 COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
     **{name: column for name, column in pools.c.items() if name not in ("service_type_id", "created_at")},
     "provider": _PROVIDER,
+    "status_description": sa.func.nullif(pools.c.status_description, ""),
 }
 
 _SELECT = sa.select(pools, _PROVIDER.label("provider")).select_from(

@@ -17,7 +17,8 @@ from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.statuses import Status
 
 COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
-    name: column for name, column in vips.c.items() if name not in ("persistence_type", "cookie_name", "created_at")
+    **{name: column for name, column in vips.c.items() if name not in ("persistence_type", "cookie_name", "created_at")},
+    "status_description": sa.func.nullif(vips.c.status_description, ""),
 }
 
 

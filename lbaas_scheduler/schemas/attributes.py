@@ -104,7 +104,7 @@ def _check_names(noun: Noun, body: Body, verb: Verb) -> None:
         if not noun.attributes[name].accepts(verb):
             what = "is not allowed in POST" if verb is Verb.POST else "is read-only and cannot be updated"
             raise InvalidRequest(reason=f"attribute '{name}' of a {noun.name} {what}", attribute=name)
-    if verb is Verb.POST:
-        for name, attribute in noun.attributes.items():
-            if attribute.post and attribute.default is REQUIRED and name not in body:
-                raise InvalidRequest(reason=f"required attribute '{name}' of a {noun.name} is not specified", attribute=name)
+    missing = [name for name, each in noun.attributes.items() if each.post and each.default is REQUIRED and name not in body]
+    if verb is Verb.POST and missing:
+        names = ", ".join(f"'{name}'" for name in missing)
+        raise InvalidRequest(reason=f"required attribute(s) {names} of a {noun.name} not specified", attribute=missing[0])

@@ -8,8 +8,8 @@ from lbaas_scheduler.errors import LBaaSError
 from lbaas_scheduler.plugins.loadbalancer.base import LoadBalancerPluginBase
 from lbaas_scheduler.rpc import topics
 
-METHODS = tuple(sorted(LoadBalancerPluginBase.__abstractmethods__ - {"rpc_endpoints"}))
-"""Exactly what :class:`~lbaas_scheduler.plugins.loadbalancer.base.LoadBalancerPluginBase` declares."""
+METHODS = tuple(name for name, value in vars(LoadBalancerPluginBase).items() if getattr(value, "__isabstractmethod__", False))
+"""Exactly what :class:`~lbaas_scheduler.plugins.loadbalancer.base.LoadBalancerPluginBase` itself declares."""
 
 
 class LoadBalancerEndpoint:

@@ -22,7 +22,7 @@ def any_lab(database_url: str) -> Iterator[Lab]:
 
 
 def _furnished(url: str) -> Iterator[Lab]:
-    database = open_database(url)
+    database = open_database(url, sqlite_synchronous=False)
     lab = Lab(database)
     lab.furnish()
     yield lab

@@ -114,6 +114,16 @@ class Lab:
         self.database.write(lambda conn: conn.execute(sa.insert(service_types).values(**values)))
         return str(values["id"])
 
+    def only(self, device_id: str) -> None:
+        """No other device takes anything new."""
+        closed = sa.update(device_load).where(device_load.c.device_id != device_id).values(schedulable=0, open=0)
+        self.database.write(lambda conn: conn.execute(closed))
+
+    def fill(self) -> None:
+        """No device takes anything new: all are full."""
+        full = sa.update(device_load).values(vips_used=device_load.c.vips_max, open=0)
+        self.database.write(lambda conn: conn.execute(full))
+
     # --- what tenants do ---
 
     def pool(self, **attributes: Any) -> Body:

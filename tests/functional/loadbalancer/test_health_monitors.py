@@ -7,7 +7,6 @@ import pytest
 from lbaas_scheduler import errors
 from lbaas_scheduler.db.models import health_monitors, pool_monitors
 from tests.functional.loadbalancer.lab import Lab, tenant
-from tests.functional.loadbalancer.test_pools import _only
 
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 
@@ -145,7 +144,7 @@ def test_a_changed_monitor_reaches_every_pool_that_it_checks(lab: Lab) -> None:
 
 def test_what_the_device_cannot_check_is_refused(lab: Lab) -> None:
     lab.add_device("simple", without=["MONITOR_PING", "MONITOR_SEVERAL"])
-    _only(lab, "simple")
+    lab.only("simple")
     pool = lab.pool()
     lab.vip(pool)
     with pytest.raises(errors.Conflict, match="MONITOR_PING"):

@@ -129,18 +129,9 @@ def test_a_pool_whose_vip_goes_waits_for_no_device_any_more(lab: Lab) -> None:
 
 def test_a_method_that_the_device_cannot_do_is_refused(lab: Lab) -> None:
     lab.add_device("simple", without=["METHOD_SOURCE_IP"], vips=5)
-    _only(lab, "simple")
+    lab.only("simple")
     pool = lab.pool()
     lab.vip(pool)
     with pytest.raises(errors.Conflict, match="METHOD_SOURCE_IP"):
         lab.plugin.update_pool(lab.me, pool["id"], {"lb_method": "SOURCE_IP"})
     assert lab.plugin.get_pool(lab.me, pool["id"])["lb_method"] == "ROUND_ROBIN"
-
-
-def _only(lab: Lab, device_id: str) -> None:
-    import sqlalchemy as sa
-
-    from lbaas_scheduler.db.models import device_load
-
-    closed = sa.update(device_load).where(device_load.c.device_id != device_id).values(schedulable=0, open=0)
-    lab.database.write(lambda conn: conn.execute(closed))

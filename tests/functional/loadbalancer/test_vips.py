@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from lbaas_scheduler import errors
-from lbaas_scheduler.db.models import addresses, deployments, placements, vips
+from lbaas_scheduler.db.models import addresses, deployments, placements, service_types, vips
 from lbaas_scheduler.domain.loadbalancers import Persistence, SessionPersistence
-from tests.functional.loadbalancer.lab import Lab, admin, tenant
+from tests.functional.loadbalancer.lab import DEVICE, Lab, admin
 
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 
@@ -174,13 +175,9 @@ def test_a_changed_connection_limit_changes_the_claim(lab: Lab) -> None:
 
 
 def test_a_connection_limit_that_the_device_has_no_room_for_is_refused_and_nothing_changes(lab: Lab) -> None:
-    lab.add_device("small", device_type="fake", capacities={"CONNECTIONS": 50}, tenant_id="other", shared=False)
-    lab.me = tenant("other")
-    subnet = lab.networks.create_network(lab.me, {"name": "n"})
-    lab.subnet = lab.networks.create_subnet(lab.me, {"network_id": subnet["id"], "cidr": "10.7.0.0/24"})
+    lab.add_device("small", capacities={"CONNECTIONS": 50})
+    lab.only("small")
     vip = lab.vip(connection_limit=10)
-    lab.report_removed = None
-    assert lab.used("connections", "small") == 10
     before = lab.version(vip["id"])
     with pytest.raises(errors.Conflict, match="no room"):
         lab.plugin.update_vip(lab.me, vip["id"], {"connection_limit": 51})
@@ -190,14 +187,9 @@ def test_a_connection_limit_that_the_device_has_no_room_for_is_refused_and_nothi
 
 
 def test_what_the_device_cannot_do_is_refused_and_nothing_changes(lab: Lab) -> None:
-    lab.add_device("simple", without=["PERSISTENCE_HTTP_COOKIE"], tenant_id="other", shared=False)
-    lab.me = tenant("other")
-    network = lab.networks.create_network(lab.me, {"name": "n"})
-    lab.subnet = lab.networks.create_subnet(lab.me, {"network_id": network["id"], "cidr": "10.7.0.0/24"})
+    lab.add_device("simple", without=["PERSISTENCE_HTTP_COOKIE"])
+    lab.only("simple")
     vip = lab.vip()
-    placement = lab.placement(vip["id"])
-    assert placement is not None
-    assert placement.device_id == "simple"
     with pytest.raises(errors.Conflict, match="PERSISTENCE_HTTP_COOKIE"):
         lab.plugin.update_vip(lab.me, vip["id"], {"session_persistence": {"type": "HTTP_COOKIE"}})
     assert lab.plugin.get_vip(lab.me, vip["id"]) == vip
@@ -310,35 +302,20 @@ def test_updates_are_accepted_while_something_is_pending_or_failed(lab: Lab, sta
 
 
 def test_a_vip_that_no_device_can_take_is_not_stored_and_the_tenant_gets_a_summary_only(lab: Lab) -> None:
-    lab.add_service_type("other")
-    lab.add_device("tiny", vips=0)
-    lab.me = tenant("poor")
-    lab.placer._schedulers["LoadBalancer"]  # the one scheduler is asked
-    network = lab.networks.create_network(lab.me, {"name": "n"})
-    lab.subnet = lab.networks.create_subnet(lab.me, {"network_id": network["id"], "cidr": "10.7.0.0/24"})
-    _fill(lab)
+    lab.fill()
     pool = lab.pool()
     with pytest.raises(errors.NoValidDevice) as caught:
         lab.vip(pool)
     assert "capacity.VIPS" in caught.value.message
     assert "trail" not in caught.value.kwargs
-    assert "tiny" not in str(caught.value.kwargs)
+    assert DEVICE not in caught.value.kwargs.values()
     assert (lab.count(vips), lab.count(addresses)) == (0, 0)
     assert lab.plugin.get_pool(lab.me, pool["id"])["vip_id"] is None
 
     lab.me = admin()
     with pytest.raises(errors.NoValidDevice) as caught:
-        lab.vip(pool, tenant_id="poor")
-    assert {each["device_name"] for each in caught.value.kwargs["trail"]["rejections"]} == {"device", "tiny"}
-
-
-def _fill(lab: Lab) -> None:
-    import sqlalchemy as sa
-
-    from lbaas_scheduler.db.models import device_load
-
-    full = sa.update(device_load).values(vips_used=device_load.c.vips_max, open=0)
-    lab.database.write(lambda conn: conn.execute(full))
+        lab.vip(pool, tenant_id="tenant")
+    assert [each["device_name"] for each in caught.value.kwargs["trail"]["rejections"]] == [DEVICE]
 
 
 def test_a_vip_gets_the_service_type_that_it_names_else_its_pools_else_the_default(lab: Lab) -> None:
@@ -352,10 +329,6 @@ def test_a_vip_gets_the_service_type_that_it_names_else_its_pools_else_the_defau
 
 
 def test_a_disabled_default_is_refused(lab: Lab) -> None:
-    import sqlalchemy as sa
-
-    from lbaas_scheduler.db.models import service_types
-
     lab.database.write(lambda conn: conn.execute(sa.update(service_types).values(enabled=False)))
     pool = lab.pool()
     with pytest.raises(errors.ServiceProviderNotFound):

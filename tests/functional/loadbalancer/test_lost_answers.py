@@ -1,0 +1,71 @@
+"""A connection that breaks with the COMMIT: nobody knows whether it happened, and the work is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from oslo_db.exception import DBConnectionError
+
+from lbaas_scheduler.db.models import addresses, deployments, health_monitors, members, placements, pools, vips
+from tests.functional.loadbalancer.lab import Lab
+
+
+@contextmanager
+def lost_answer(lab: Lab) -> Iterator[None]:
+    """The first commit inside happens, and is answered by a broken connection."""
+    original = lab.database._write_once
+    left = [1]
+
+    def write_once(work: Callable[[Any], Any]) -> Any:
+        answer = original(work)
+        if left:
+            left.pop()
+            raise DBConnectionError(sa.exc.OperationalError("COMMIT", {}, Exception("gone away")))
+        return answer
+
+    lab.database._write_once = write_once  # type: ignore[method-assign]
+    yield
+    lab.database._write_once = original  # type: ignore[method-assign]
+    assert left == []
+
+
+def test_a_vip_is_made_once(lab: Lab) -> None:
+    pool = lab.pool()
+    with lost_answer(lab):
+        vip = lab.vip(pool)
+    assert lab.plugin.get_pool(lab.me, pool["id"])["vip_id"] == vip["id"]
+    assert lab.caster.casts == [[vip["id"]]]
+    counts = [lab.count(table) for table in (vips, addresses, placements, deployments)]
+    assert (counts, lab.used()) == ([1, 1, 1, 1], 1)
+
+
+@pytest.mark.parametrize("noun", ["pool", "member", "monitor"])
+def test_everything_else_is_made_once(lab: Lab, noun: str) -> None:
+    pool = lab.pool()
+    make = {"pool": lab.pool, "member": lambda: lab.member(pool), "monitor": lab.monitor}[noun]
+    table = {"pool": pools, "member": members, "monitor": health_monitors}[noun]
+    before = lab.count(table)
+    with lost_answer(lab):
+        made = make()
+    assert made["id"]
+    assert lab.count(table) == before + 1
+
+
+def test_a_removal_is_done_once(lab: Lab) -> None:
+    lab.vip()
+    vip = lab.active_vip()
+    lab.plugin.delete_vip(lab.me, vip["id"])
+    with lost_answer(lab):
+        lab.confirm(vip["id"], removed=True)
+    assert lab.used() == 1
+
+
+def test_what_is_deleted_stays_deleted(lab: Lab) -> None:
+    pool = lab.pool()
+    with pytest.raises(Exception, match="could not be found"), lost_answer(lab):
+        lab.plugin.delete_pool(lab.me, pool["id"])
+    assert lab.count(pools) == 0

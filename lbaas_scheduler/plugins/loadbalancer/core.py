@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from oslo_context.context import RequestContext
 from sqlalchemy.engine import Connection
@@ -13,21 +13,12 @@ from sqlalchemy.engine import Connection
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.service_types import ServiceTypeChoice
 from lbaas_scheduler.domain.trail import Decision
-from lbaas_scheduler.errors import NotAuthorized
+from lbaas_scheduler.errors import NotAuthorized, NotFound
 from lbaas_scheduler.plugins.device_scheduler.placer import Within
 from lbaas_scheduler.scheduler.services import Service
 from lbaas_scheduler.sdk.networks import NetworkConnector
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceTypeChoice:
-    """What a service type says for one service. ``device_types`` empty = every type. ``wishes``: fields of a ScheduleRequest."""
-
-    id: str
-    name: str
-    device_types: frozenset[str] = frozenset()
-    wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ServiceTypes(Protocol):
@@ -68,3 +59,21 @@ def same_tenant(context: RequestContext, tenant_id: str, other: str) -> None:
     """:raises NotAuthorized: a VIP and its pool belong to different tenants, and the caller is no administrator."""
     if tenant_id != other and not context.is_admin:
         raise NotAuthorized(reason="a VIP and its pool must belong to one tenant")
+
+
+class Deletion:
+    """A deletion that may be repeated because the answer to its commit got lost: then it finds nothing, and has succeeded."""
+
+    def __init__(self) -> None:
+        self._seen = False
+
+    def is_done(self, look: Callable[[], object]) -> bool:
+        """:raises NotFound: ``look`` raised it, and there was nothing the first time either."""
+        try:
+            look()
+        except NotFound:
+            if self._seen:
+                return True
+            raise
+        self._seen = True
+        return False

@@ -14,7 +14,7 @@ from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.loadbalancers import MonitorType
 from lbaas_scheduler.errors import HealthMonitorInUse, HealthMonitorNotFound
 from lbaas_scheduler.plugins.loadbalancer import changes
-from lbaas_scheduler.plugins.loadbalancer.core import Core
+from lbaas_scheduler.plugins.loadbalancer.core import Core, Deletion
 from lbaas_scheduler.plugins.loadbalancer.schemas.health_monitors import HEALTH_MONITOR, HTTP_ATTRIBUTES, check_times
 from lbaas_scheduler.schemas.access import Fields, Filters, is_id, listing, owner, projected, visible, wants
 from lbaas_scheduler.schemas.attributes import Body, Verb, accept
@@ -88,8 +88,11 @@ class HealthMonitors:
     def delete(self, context: RequestContext, monitor_id: str) -> None:
         """:raises HealthMonitorInUse: a pool uses it. It is kept."""
 
+        deletion = Deletion()
+
         def work(conn: Connection) -> None:
-            find(conn, context, monitor_id)
+            if deletion.is_done(lambda: find(conn, context, monitor_id)):
+                return
             health_monitors.lock(conn, monitor_id)
             users = len(pool_monitors.pool_ids(conn, monitor_id))
             if users:

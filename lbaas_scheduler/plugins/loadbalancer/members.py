@@ -12,7 +12,7 @@ from lbaas_scheduler.db import members
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import MemberExists, MemberNotFound, PoolNotFound, StateInvalid
 from lbaas_scheduler.plugins.loadbalancer import changes, pools
-from lbaas_scheduler.plugins.loadbalancer.core import Core
+from lbaas_scheduler.plugins.loadbalancer.core import Core, Deletion
 from lbaas_scheduler.plugins.loadbalancer.schemas.members import MEMBER
 from lbaas_scheduler.schemas.access import Fields, Filters, is_id, listing, owner, projected, visible
 from lbaas_scheduler.schemas.attributes import Body, Verb, accept
@@ -94,7 +94,11 @@ class Members:
     def delete(self, context: RequestContext, member_id: str) -> None:
         """In any state. Stays as PENDING_DELETE until the device of the pool's VIP has let go."""
 
+        deletion = Deletion()
+
         def work(conn: Connection) -> tuple[Document, list[str]]:
+            if deletion.is_done(lambda: _find(conn, context, member_id)):
+                return {}, []
             row, held = self._hold(conn, context, member_id)
             if held.get(row.pool_id) is None:
                 members.delete(conn, member_id)

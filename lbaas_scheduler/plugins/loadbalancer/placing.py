@@ -14,12 +14,13 @@ from sqlalchemy.engine import Connection
 from lbaas_scheduler.db import deployments, pools, vips
 from lbaas_scheduler.domain.loadbalancers import HealthMonitor, Method, Pool, Protocol, Vip
 from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.service_types import ServiceTypeChoice
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.errors import NoValidDevice, PoolNotFound, ProtocolMismatch, Unavailable, VipExists
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer import pools as pool_rules
-from lbaas_scheduler.plugins.loadbalancer.core import Core, ServiceTypeChoice, same_tenant
+from lbaas_scheduler.plugins.loadbalancer.core import Core, same_tenant
 from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP, check_persistence
 from lbaas_scheduler.schemas.access import owner
 from lbaas_scheduler.schemas.attributes import Body, Verb, accept

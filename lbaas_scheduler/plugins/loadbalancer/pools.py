@@ -13,7 +13,7 @@ from lbaas_scheduler.db import pool_stats, pools
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.errors import PoolInUse, PoolNotFound
 from lbaas_scheduler.plugins.loadbalancer import changes
-from lbaas_scheduler.plugins.loadbalancer.core import Core
+from lbaas_scheduler.plugins.loadbalancer.core import Core, Deletion
 from lbaas_scheduler.plugins.loadbalancer.schemas.pools import POOL
 from lbaas_scheduler.schemas.access import Fields, Filters, is_id, listing, owner, projected, visible, wants
 from lbaas_scheduler.schemas.attributes import Body, Verb, accept
@@ -103,8 +103,11 @@ class Pools:
         :raises PoolInUse: it has a VIP. Nothing is changed, its status neither.
         """
 
+        deletion = Deletion()
+
         def work(conn: Connection) -> None:
-            find(conn, context, pool_id)
+            if deletion.is_done(lambda: find(conn, context, pool_id)):
+                return
             vip_id = changes.hold(conn, [pool_id], self._core.due_at()).get(pool_id)
             if vip_id is not None:
                 raise PoolInUse(pool_id=pool_id, vip_id=vip_id)

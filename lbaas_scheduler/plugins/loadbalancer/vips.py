@@ -12,7 +12,7 @@ from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import PoolNotFound, ProtocolMismatch, StateInvalid, VipExists, VipNotFound
 from lbaas_scheduler.plugins.loadbalancer import changes, removal
 from lbaas_scheduler.plugins.loadbalancer import pools as pool_rules
-from lbaas_scheduler.plugins.loadbalancer.core import Core, same_tenant
+from lbaas_scheduler.plugins.loadbalancer.core import Core, Deletion, same_tenant
 from lbaas_scheduler.plugins.loadbalancer.placing import Placing
 from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP, check_persistence
 from lbaas_scheduler.schemas.access import Fields, Filters, is_id, listing, projected, visible
@@ -94,8 +94,11 @@ class Vips:
     def delete(self, context: RequestContext, vip_id: str) -> None:
         """In any state. The pool is free at once; the row stays as PENDING_DELETE until the device has let go."""
 
+        deletion = Deletion()
+
         def work(conn: Connection) -> bool:
-            _find(conn, context, vip_id)
+            if deletion.is_done(lambda: _find(conn, context, vip_id)):
+                return False
             waiting = deployments.mark_removal(conn, [vip_id], self._core.due_at())
             pool_id = pools.free(conn, vip_id)
             if pool_id is not None:

@@ -7,23 +7,19 @@ from typing import Any
 
 import sqlalchemy as sa
 from oslo_context.context import RequestContext
-from oslo_utils import uuidutils
-from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import deployments, placements
 from lbaas_scheduler.db.candidates import SqlCandidates
-from lbaas_scheduler.db.models import device_load, service_types
+from lbaas_scheduler.db.models import device_load
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain import traits
-from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result, Version, VipStats
 from lbaas_scheduler.domain.loadbalancers import Vip
-from lbaas_scheduler.errors import ServiceProviderNotFound
 from lbaas_scheduler.networks.local import LocalConnector
 from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
+from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
 from lbaas_scheduler.plugins.loadbalancer import documents
-from lbaas_scheduler.plugins.loadbalancer.core import ServiceTypeChoice
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
 from lbaas_scheduler.scheduler.algorithms.least_loaded import LeastLoaded
@@ -47,18 +43,6 @@ def admin() -> RequestContext:
     return RequestContext(project_id="operator", is_admin=True)
 
 
-class TypesByName:
-    """Service types, whose device type is the name's own: the one named ``default`` is the default."""
-
-    def choose(self, conn: Connection, name_or_id: str | None, service: str) -> ServiceTypeChoice:
-        wanted = (name_or_id or "default").lower()
-        row = conn.execute(sa.select(service_types).where(sa.or_(service_types.c.name == wanted, service_types.c.id == wanted)))
-        found = row.one_or_none()
-        if found is None or not found.enabled:
-            raise ServiceProviderNotFound(service_type=name_or_id or "default")
-        return ServiceTypeChoice(found.id, found.name)
-
-
 class RecordingCaster:
     def __init__(self) -> None:
         self.casts: list[list[str]] = []
@@ -77,6 +61,7 @@ class Lab:
         self.connector = LocalConnector(database)
         self.networks = NetworkRegistry(database)
         self.reports = Reports(self.connector)
+        self.service_types = ServiceTypes(database, {"LoadBalancer": ["fake"]}, {"LoadBalancer": "LoadBalancer"})
         self.placer = self.new_placer()
         self.plugin = self.new_plugin()
         self.me = tenant()
@@ -93,7 +78,7 @@ class Lab:
             caster=self.caster,
             connector=self.connector,
             service=LoadBalancerService(),
-            service_types=TypesByName(),
+            service_types=self.service_types,
             cast_deadline_seconds=10,
         )
 
@@ -102,17 +87,15 @@ class Lab:
         create_tables(self.database)
         add_agent(self.database)
         self.add_device(DEVICE)
-        self.default_service_type_id = self.add_service_type("default", default_slot=1)
+        self.default_service_type_id = self.add_service_type("default", default=True)
         self.network = self.networks.create_network(self.me, {"name": "net"})
         self.subnet = self.networks.create_subnet(self.me, {"network_id": self.network["id"], "cidr": "10.0.0.0/24"})
 
     def add_device(self, name: str, *, vips: int = 1000, without: Collection[str] = (), **fields: Any) -> None:
         add_devices(self.database, new_device(name, vips=vips, traits=traits.STANDARD - set(without), **fields))
 
-    def add_service_type(self, name: str, **fields: Any) -> str:
-        values = {"id": uuidutils.generate_uuid(), "name": name, "created_at": utcnow(), **fields}
-        self.database.write(lambda conn: conn.execute(sa.insert(service_types).values(**values)))
-        return str(values["id"])
+    def add_service_type(self, name: str, **attributes: Any) -> str:
+        return self.service_types.create({"name": name, **attributes}).id
 
     def only(self, device_id: str) -> None:
         """No other device takes anything new."""

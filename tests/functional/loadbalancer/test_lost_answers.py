@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 from oslo_db.exception import DBConnectionError
 
-from lbaas_scheduler.db.models import addresses, deployments, health_monitors, members, placements, pools, vips
+from lbaas_scheduler.db.models import addresses, deployments, health_monitors, members, placements, pool_monitors, pools, vips
+from lbaas_scheduler.errors import NotFound
 from tests.functional.loadbalancer.lab import Lab
 
 
@@ -64,8 +65,32 @@ def test_a_removal_is_done_once(lab: Lab) -> None:
     assert lab.used() == 1
 
 
-def test_what_is_deleted_stays_deleted(lab: Lab) -> None:
+def test_an_association_is_made_once(lab: Lab) -> None:
+    pool, monitor = lab.pool(), lab.monitor()
+    with lost_answer(lab):
+        lab.plugin.create_pool_health_monitor(lab.me, monitor["id"], pool["id"])
+    assert lab.count(pool_monitors) == 1
+
+
+def test_a_deletion_that_finds_nothing_when_it_is_repeated_has_succeeded(lab: Lab) -> None:
     pool = lab.pool()
-    with pytest.raises(Exception, match="could not be found"), lost_answer(lab):
-        lab.plugin.delete_pool(lab.me, pool["id"])
-    assert lab.count(pools) == 0
+    member, monitor = lab.member(pool), lab.monitor(pool)
+    for delete, table in (
+        (lambda: lab.plugin.delete_pool_health_monitor(lab.me, monitor["id"], pool["id"]), pool_monitors),
+        (lambda: lab.plugin.delete_health_monitor(lab.me, monitor["id"]), health_monitors),
+        (lambda: lab.plugin.delete_member(lab.me, member["id"]), members),
+        (lambda: lab.plugin.delete_pool(lab.me, pool["id"]), pools),
+    ):
+        with lost_answer(lab):
+            delete()
+        assert lab.count(table) == 0
+        with pytest.raises(NotFound):
+            delete()
+
+
+def test_a_vip_that_no_device_has_anything_of_goes_once(lab: Lab) -> None:
+    vip = lab.vip()
+    lab.database.write(lambda conn: conn.execute(deployments.delete()))
+    with lost_answer(lab):
+        lab.plugin.delete_vip(lab.me, vip["id"])
+    assert (lab.count(vips), lab.count(addresses), lab.count(placements), lab.used()) == (0, 0, 0, 0)

@@ -16,6 +16,9 @@ Row = TypeVar("Row", bound=Any)
 
 _ID = re.compile(r"[!-~]{1,36}")
 
+MAX_FILTER_VALUES = 10_000
+"""Databases bound the parameters of a statement, SQLite at 32,766."""
+
 Filters = Mapping[str, Any]
 Fields = Sequence[str]
 Sorts = Sequence[tuple[str, bool]]
@@ -64,6 +67,8 @@ def listing(
 
     :raises InvalidRequest: an attribute that is unknown or has no column, a value that it cannot have, a bad limit.
     """
+    if not isinstance(filters, Mapping | None):
+        raise InvalidRequest(reason="'filters' must map attributes to values", attribute="filters")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise InvalidRequest(reason="'limit' must be an integer of at least 0 (0 = no limit)", attribute="limit")
     if marker is not None and not is_id(marker):
@@ -71,21 +76,32 @@ def listing(
     return Listing(
         filters={name: _filter_values(noun, name, values) for name, values in (filters or {}).items()},
         tenant_id=None if context.is_admin else (context.project_id or ""),
-        sorts=tuple((name, not ascending) for name, ascending in sorts or ()),
+        sorts=_sorts(sorts),
         limit=limit or None,
         marker=marker,
         page_reverse=page_reverse,
     )
 
 
+def _sorts(sorts: Sorts | None) -> tuple[tuple[str, bool], ...]:
+    wanted = [tuple(each) if isinstance(each, list | tuple) else (each,) for each in sorts or ()]
+    for each in wanted:
+        if len(each) != 2 or not isinstance(each[0], str) or not isinstance(each[1], bool):
+            raise InvalidRequest(reason="'sorts' must be pairs of an attribute and whether ascending", attribute="sorts")
+    return tuple((name, not ascending) for name, ascending in wanted)
+
+
 def projected(document: dict[str, Any], fields: Fields | None) -> dict[str, Any]:
     """Only ``fields`` of it; names that are no attributes are left out. None or empty = all."""
-    return {name: value for name, value in document.items() if name in fields} if fields else document
+    if not fields:
+        return document
+    asked = {fields} if isinstance(fields, str) else set(fields)
+    return {name: value for name, value in document.items() if name in asked}
 
 
 def wants(fields: Fields | None, *names: str) -> bool:
     """Whether a caller who asked for ``fields`` will see one of ``names``."""
-    return not fields or any(name in fields for name in names)
+    return not fields or not {fields if isinstance(fields, str) else "", *fields}.isdisjoint(names)
 
 
 def _filter_values(noun: Noun, name: str, values: Any) -> list[Any]:
@@ -94,4 +110,6 @@ def _filter_values(noun: Noun, name: str, values: Any) -> list[Any]:
         possible = ", ".join(sorted(known for known, each in noun.attributes.items() if each.filtered))
         raise InvalidRequest(reason=f"{noun.collection} cannot be filtered by {name!r}; possible: {possible}", attribute=name)
     given = values if isinstance(values, list | tuple | set | frozenset) else [values]
+    if len(given) > MAX_FILTER_VALUES:
+        raise InvalidRequest(reason=f"'{name}' is filtered by more than {MAX_FILTER_VALUES} values", attribute=name)
     return [convert(noun, name, value) for value in given]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import oslo_messaging
 
-from lbaas_scheduler.errors import LBaaSError
+from lbaas_scheduler.errors import Conflict, Exhausted, InvalidRequest, NotAuthorized, NotFound
 from lbaas_scheduler.plugins.loadbalancer.base import LoadBalancerPluginBase
 from lbaas_scheduler.rpc import topics
 
@@ -16,11 +16,12 @@ class LoadBalancerEndpoint:
     """Every method of the plugin under its own name, and nothing else of it.
 
     Errors that a caller may cause are declared as expected: they travel to him and are no failures of the server's in its log.
+    Others travel as well, and are logged.
     """
 
     target = oslo_messaging.Target(namespace=topics.LOADBALANCER_NAMESPACE, version=topics.VERSION)
 
     def __init__(self, plugin: LoadBalancerPluginBase) -> None:
-        expected = oslo_messaging.expected_exceptions(LBaaSError)
+        expected = oslo_messaging.expected_exceptions(InvalidRequest, NotAuthorized, NotFound, Conflict, Exhausted)
         for name in METHODS:
             setattr(self, name, expected(getattr(plugin, name)))

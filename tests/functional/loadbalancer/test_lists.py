@@ -109,6 +109,7 @@ def test_fields_project(lab: Lab) -> None:
     lab.vip(pool)
     assert _list(lab, "pool", fields=["id", "members", "foo"]) == [{"id": pool["id"], "members": []}]
     assert lab.plugin.get_pool(lab.me, pool["id"], fields=["name"]) == {"name": ""}
+    assert lab.plugin.get_pool(lab.me, pool["id"], fields="members") == {"members": []}
     assert set(_list(lab, "vip", fields=["id", "address"])[0]) == {"id", "address"}
 
 
@@ -151,6 +152,11 @@ def test_sorting_by_what_may_be_null_is_the_same_everywhere(any_lab: Lab) -> Non
     [
         {"sorts": [("foo", True)]},
         {"sorts": [("members", True)]},
+        {"sorts": ["name"]},
+        {"sorts": [("name", "asc")]},
+        {"sorts": [("name",)]},
+        {"filters": ["name"]},
+        {"filters": {"name": ["x"] * 10_001}},
         {"limit": -1},
         {"limit": "2"},
         {"limit": True},

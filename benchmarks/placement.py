@@ -87,7 +87,7 @@ def floor_client(database: Database) -> Callable[[str], int]:
 
     def place(tenant: str) -> int:
         request = fleet.new_request(tenant)
-        page = candidate_sql.page(PageQuery(request, class_ids, Source.BY_LOAD, PAGE_SIZE))
+        page = candidate_sql.page(PageQuery(request, class_ids, Source.BY_LOAD, PAGE_SIZE), utcnow())
 
         with engine.begin() as conn:
             device_id = random.choice(conn.execute(*page).all()).device_id  # noqa: S311

@@ -45,6 +45,13 @@ VERSION = sa.select(sa.func.coalesce(sa.func.max(sched_classes.c.id), 0)).scalar
 """Of the device classes: so that reading a page tells whether the classes it was read for are still all there are."""
 
 
+HEARD_SINCE = sa.bindparam("heard_since", type_=agents.c.heartbeat_at.type)
+
+_COUNTERS = tuple(f"{name.lower()}_{suffix}" for name in STANDARD_CLASSES for suffix in ("used", "max"))
+_LOAD_COLUMNS = ("seq", "device_id", "rank", *_COUNTERS)
+"""What a page reads of ``device_load``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What a page's statement looks like, apart from values. ``demand``: names of resource classes, ascending."""
@@ -57,8 +64,11 @@ class Shape:
     hinted: bool
 
 
-def page(query: PageQuery) -> Statement:
-    """One page of schedulable devices with room for the demand, with their agents. Order it with :func:`in_order`."""
+def page(query: PageQuery, heard_since: datetime) -> Statement:
+    """One page of schedulable devices with room for the demand, with their agents. Order it with :func:`in_order`.
+
+    :param heard_since: ``agent_silent`` is true of agents whose last report is older.
+    """
     request = query.request
     demand = sorted(request.demand.items())
     shape = Shape(
@@ -69,7 +79,7 @@ def page(query: PageQuery) -> Statement:
         seen=bool(query.seen),
         hinted=request.device_hint is not None,
     )
-    values: dict[str, Any] = {"tenant": request.tenant_id, "size": query.size}
+    values: dict[str, Any] = {"tenant": request.tenant_id, "size": query.size, "heard_since": heard_since}
     values |= {f"class_{number}": class_id for number, class_id in enumerate(sorted(query.class_ids))}
     values |= {f"amount_{number}": amount for number, (_, amount) in enumerate(demand)}
     values |= {f"network_{number}": network_id for number, network_id in enumerate(request.networks)}
@@ -87,7 +97,7 @@ def _page(shape: Shape) -> sa.Select[Any]:
     """Each class is read off the index by itself, up to a whole page, and the heads are merged: an index keyed by class first
     gives an order within a class only."""
     heads = [head for number in range(shape.classes) for head in _heads(shape, number)]
-    merged = sa.union_all(*heads).subquery("merged") if len(heads) > 1 else heads[0].subquery("merged")
+    merged = _merged(shape, heads) if len(heads) > 1 else heads[0].subquery("merged")
     device_id = merged.c.device_id
     hosts_tenant = sa.exists().where(placements.c.tenant_id == sa.bindparam("tenant"), placements.c.device_id == device_id)
     wired = (
@@ -101,7 +111,7 @@ def _page(shape: Shape) -> sa.Select[Any]:
             *merged.c,
             devices.c.generation,
             agents.c.host.label("agent_host"),
-            agents.c.heartbeat_at,
+            (agents.c.heartbeat_at < HEARD_SINCE).label("agent_silent"),
             agents.c.admin_state_up.label("agent_up"),
             hosts_tenant.label("hosts_tenant"),
             *wired,
@@ -114,9 +124,18 @@ def _page(shape: Shape) -> sa.Select[Any]:
     )
 
 
+def _merged(shape: Shape, heads: Sequence[sa.Select[Any]]) -> sa.Subquery:
+    """The first of the first, so that what follows looks at one page, whatever the number of classes."""
+    union = sa.union_all(*heads).subquery("heads")
+    first = sa.select(*(union.c[name] for name in ("part", *_LOAD_COLUMNS)))
+    return first.order_by(*_order(shape.source, union.c)).limit(_SIZE).subquery("merged")
+
+
 def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
     """The first rows of one class in the order of the source; a RANDOM page goes round at the end."""
-    base = sa.select(device_load).where(Load.class_id == sa.bindparam(f"class_{number}"), Load.open == 1, *_room(shape.demand))
+    base = sa.select(*(Load[name] for name in _LOAD_COLUMNS)).where(
+        Load.class_id == sa.bindparam(f"class_{number}"), Load.open == 1, *_room(shape.demand)
+    )
     if shape.seen:
         base = base.where(Load.device_id.not_in(sa.bindparam("seen", expanding=True)))
     if shape.hinted:
@@ -128,20 +147,26 @@ def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
         start = device_loads.integer_division(highest * sa.bindparam("pivot", type_=sa.BigInteger), sa.literal(PIVOT_STEPS)) + 1
         parts = [base.where(Load.seq >= start).order_by(Load.seq), base.where(Load.seq < start).order_by(Load.seq)]
     else:
-        parts = [base.order_by(*_ORDERS.get(shape.source, _BY_LOAD))]
-    limit = sa.bindparam("size", type_=sa.Integer)
+        parts = [base.order_by(*_order(shape.source, Load))]
     # A SELECT of its own around each: SQLite takes no LIMIT in the branches of a UNION.
     return [
-        sa.select(sa.literal_column(str(turn)).label("part"), part.limit(limit).subquery()) for turn, part in enumerate(parts)
+        sa.select(sa.literal_column(str(turn)).label("part"), part.limit(_SIZE).subquery()) for turn, part in enumerate(parts)
     ]
 
 
-_BY_LOAD = (Load.rank, Load.seq)
-_ORDERS: Mapping[Source, tuple[sa.ColumnElement[Any], ...]] = {
-    Source.BY_FILL: (Load.rank.desc(), Load.seq.desc()),
-    Source.BY_AGE: (Load.seq,),
-}
-"""Every other source reads the emptiest first."""
+_SIZE = sa.bindparam("size", type_=sa.Integer)
+
+
+def _order(source: Source, c: Any) -> tuple[sa.ColumnElement[Any], ...]:
+    """The order of a source, over the columns of ``device_load`` or of what was selected from it."""
+    match source:
+        case Source.BY_FILL:
+            return c.rank.desc(), c.seq.desc()
+        case Source.BY_AGE:
+            return (c.seq,)
+        case Source.RANDOM:
+            return (c.seq,) if c is Load else (c.part, c.seq)
+    return c.rank, c.seq
 
 
 def _near(shape: Shape) -> list[sa.ColumnElement[bool]]:
@@ -186,6 +211,10 @@ def room_for(resource_class: str, amount: sa.ColumnElement[int]) -> sa.ColumnEle
         own.resource_class == resource_class,
         sa.or_(own.limit == UNLIMITED, own.used + amount <= own.limit),
     )
+
+
+FOLLOWING = sa.select(Load.device_id).where(Load.seq > sa.bindparam("seq")).order_by(Load.seq).limit(sa.bindparam("size"))
+"""The devices that were registered next."""
 
 
 def in_order(rows: Sequence[Row[Any]], query: PageQuery) -> list[Row[Any]]:
@@ -247,7 +276,7 @@ def _code(request: ScheduleRequest) -> sa.Case[Any]:
         (devices.c.status != DeviceStatus.ONLINE.value, "device.offline"),
         (agents.c.id.is_(None), "agent.none"),
         (agents.c.admin_state_up.is_(False), "agent.disabled"),
-        (agents.c.heartbeat_at < sa.bindparam("heard_since", type_=agents.c.heartbeat_at.type), "agent.down"),
+        (agents.c.heartbeat_at < HEARD_SINCE, "agent.down"),
     ]
     for number, name in enumerate(sorted(request.demand)):
         whens.append((sa.not_(room_for(name, amount_bind(number))), f"capacity.{name}"))

@@ -7,8 +7,9 @@ generation, and read again only after it changed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -28,7 +29,11 @@ from lbaas_scheduler.domain.trail import MAX_REJECTIONS, Rejection
 MAX_KEPT_DEVICES = 10_000
 """Cold rows kept in memory; some kilobytes each."""
 
-_COUNTERS = tuple((name, f"{name.lower()}_used", f"{name.lower()}_max") for name in STANDARD_CLASSES)
+READ_AHEAD = 100
+"""So many that were registered after a missing one are read with it: they are the next ones that an even fleet offers."""
+
+_USED = attrgetter(*(f"{name.lower()}_used" for name in STANDARD_CLASSES))
+_LIMITS = attrgetter(*(f"{name.lower()}_max" for name in STANDARD_CLASSES))
 
 
 class SqlCandidates:
@@ -53,34 +58,38 @@ class SqlCandidates:
         return self._database.read(lambda conn: self._page(conn, query))
 
     def _page(self, conn: Connection, query: PageQuery) -> Page:
-        statement, values = candidate_sql.page(query)
+        statement, values = candidate_sql.page(query, utcnow() - self._agent_down)
         rows = candidate_sql.in_order(conn.execute(statement, values).all(), query)
         if not rows:
             return Page(())
-        cold = self._cold(conn, {row.device_id: row.generation for row in rows})
-        heard_since = utcnow() - self._agent_down
+        cold = self._cold(conn, rows)
         candidates, rejections = [], []
         for row in rows:
             device = cold.get(row.device_id)
             if device is None:
                 continue  # removed since the page was read
-            code = _agent_fault(row, heard_since)
+            code = _agent_fault(row)
             if code is None:
                 candidates.append(_candidate(row, device, query.request.networks))
             else:
                 rejections.append(Rejection(device.id, device.name, code, _SENTENCES[code]))
         return Page(tuple(candidates), tuple(rejections), last=len(rows) < query.size, version=rows[0].version)
 
-    def _cold(self, conn: Connection, generations: Mapping[str, int]) -> dict[str, Device]:
+    def _cold(self, conn: Connection, rows: Sequence[Row[Any]]) -> dict[str, Device]:
         kept = self._kept
-        found = {}
-        for device_id, generation in generations.items():
-            device = kept.get(device_id)
-            if device is not None and device.generation == generation:
-                found[device_id] = device
-        missing = generations.keys() - found.keys()
+        found, missing = {}, {}
+        for row in rows:
+            device = kept.get(row.device_id)
+            if device is not None and device.generation == row.generation:
+                found[row.device_id] = device
+            else:
+                missing[row.device_id] = row.seq
         if missing:
-            read = devices.by_ids(conn, missing)
+            wanted = set(missing)
+            if len(kept) < MAX_KEPT_DEVICES - READ_AHEAD:
+                ahead = {"seq": max(missing.values()), "size": READ_AHEAD}
+                wanted.update(conn.scalars(candidate_sql.FOLLOWING, ahead))
+            read = devices.by_ids(conn, wanted)
             if len(kept) + len(read) > MAX_KEPT_DEVICES:
                 # A new one, since other threads may be reading the old one.
                 kept = self._kept = {}
@@ -106,22 +115,21 @@ class SqlCandidates:
         return Diagnosis(counts, rejections, version)
 
 
-def _agent_fault(row: Row[Any], heard_since: datetime) -> str | None:
+def _agent_fault(row: Row[Any]) -> str | None:
     """What the registry has not noticed yet: a device is closed once its agent is known to be dead."""
     if row.agent_host is None:
         return "agent.none"
     if not row.agent_up:
         return "agent.disabled"
-    return "agent.down" if row.heartbeat_at < heard_since else None
+    return "agent.down" if row.agent_silent else None
 
 
 def _candidate(row: Row[Any], device: Device, networks: Sequence[str]) -> Candidate:
-    values = row._mapping
     return Candidate(
         device=device,
-        usage={name: Usage(values[used], values[limit]) for name, used, limit in _COUNTERS},
+        usage=dict(zip(STANDARD_CLASSES, map(Usage, _USED(row), _LIMITS(row)), strict=True)),
         agent_host=row.agent_host,
-        networks=frozenset(network for number, network in enumerate(networks) if values[f"wired_{number}"]),
+        networks=frozenset(network for number, network in enumerate(networks) if getattr(row, f"wired_{number}")),
         hosts_tenant=bool(row.hosts_tenant),
         load=row.rank,
     )

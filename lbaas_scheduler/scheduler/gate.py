@@ -64,7 +64,7 @@ class HandlerGate:
             trial.wait(deadline)
             trial.collect(weights, recorder)
         return [
-            Judged(replace(candidate, weight=weights[candidate.device.id]), weights[candidate.device.id])
+            Judged(_weighed(candidate, weights[candidate.device.id]), weights[candidate.device.id])
             for candidate in candidates
             if candidate.device.id in weights
         ]
@@ -130,6 +130,10 @@ class HandlerGate:
             return trial
         trial.call = _Call(device_type, self._stuck[device_type], lambda: trial.run(handler))
         return trial
+
+
+def _weighed(candidate: Candidate, weight: float) -> Candidate:
+    return candidate if candidate.weight == weight else replace(candidate, weight=weight)
 
 
 def _has_no_opinion(handler: DeviceHandler) -> bool:

@@ -8,6 +8,9 @@ import signal
 
 from oslo_config import cfg
 
+from lbaas_scheduler.conf import loading
+from lbaas_scheduler.errors import ConfigurationError
+
 LOG = logging.getLogger(__name__)
 
 CAUGHT = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -30,8 +33,10 @@ class Signals:
 
 def _reread(conf: cfg.ConfigOpts) -> None:
     try:
-        changed = conf.mutate_config_files()
-    except (cfg.Error, ValueError) as error:
-        LOG.error("The configuration is wrong and stays as it was: %s", " ".join(str(error).split()))
+        # Mutating checks nothing: a wrong value would show only when it is used, again and again.
+        files = [f"--config-file={path}" for path in conf.config_file] + [f"--config-dir={path}" for path in conf.config_dir]
+        loading.read(cfg.ConfigOpts(), files, conf.prog)
+    except ConfigurationError as error:
+        LOG.error("The configuration stays as it was: %s", error.message)
     else:
-        LOG.info("Read the configuration again, %d options changed", len(changed))
+        LOG.info("Read the configuration again, %d options changed", len(conf.mutate_config_files()))

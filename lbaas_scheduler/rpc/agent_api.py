@@ -10,7 +10,7 @@ import oslo_messaging
 from lbaas_scheduler.domain.deployments import Deployment, Version
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.codec import to_document
-from lbaas_scheduler.rpc.transport import get_client, service_context
+from lbaas_scheduler.rpc.transport import delivering, get_client, service_context
 
 DeviceDocument = Mapping[str, Any]
 """A device as :func:`~lbaas_scheduler.rpc.codec.encode_device` makes it, its secret sealed."""
@@ -48,4 +48,5 @@ class AgentAPI:
         self._cast(host, "agent_updated", admin_state_up=admin_state_up)
 
     def _cast(self, host: str, method: str, **arguments: Any) -> None:
-        self._client.prepare(server=host).cast(service_context(), method, **arguments)
+        with delivering():
+            self._client.prepare(server=host).cast(service_context(), method, **arguments)

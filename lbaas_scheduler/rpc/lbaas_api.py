@@ -13,7 +13,7 @@ import oslo_messaging
 from oslo_context.context import RequestContext
 
 from lbaas_scheduler.rpc import topics
-from lbaas_scheduler.rpc.transport import get_client
+from lbaas_scheduler.rpc.transport import delivering, get_client
 
 Body = dict[str, Any]
 Filters = Mapping[str, Sequence[Any]]
@@ -29,11 +29,13 @@ class _PluginClient:
         self._client = get_client(transport, topics.PLUGINS, self.namespace)
 
     def _call(self, context: RequestContext, method: str, **arguments: Any) -> Body:
-        answer: Body = self._client.call(context, method, **arguments)
+        with delivering():
+            answer: Body = self._client.call(context, method, **arguments)
         return answer
 
     def _list(self, context: RequestContext, method: str, **arguments: Any) -> list[Body]:
-        answer: list[Body] = self._client.call(context, method, **arguments)
+        with delivering():
+            answer: list[Body] = self._client.call(context, method, **arguments)
         return answer
 
 

@@ -13,7 +13,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipS
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.codec import decode_device, from_document, to_document
-from lbaas_scheduler.rpc.transport import get_client, service_context
+from lbaas_scheduler.rpc.transport import delivering, get_client, service_context
 
 
 class Operation(StrEnum):
@@ -57,7 +57,7 @@ class ServerAPI:
 
     def report_state(self, state: Mapping[str, Any]) -> None:
         """Heartbeat (cast): ``{host, binary, topic, agent_type, started_at, configurations, start_flag}``."""
-        self._client.cast(service_context(), "report_state", state=dict(state))
+        self._cast("report_state", state=dict(state))
 
     def get_devices(self, host: str) -> list[SealedDevice]:
         """All devices that the agent on ``host`` drives."""
@@ -80,7 +80,12 @@ class ServerAPI:
 
     def report_stats(self, host: str, device_id: str, stats: Mapping[str, VipStats]) -> None:
         """Counters and member health (cast): a lost one is replaced by the next."""
-        self._client.cast(service_context(), "report_stats", host=host, device_id=device_id, stats=to_document(stats))
+        self._cast("report_stats", host=host, device_id=device_id, stats=to_document(stats))
 
     def _call(self, method: str, **arguments: Any) -> Any:
-        return self._client.call(service_context(), method, **arguments)
+        with delivering():
+            return self._client.call(service_context(), method, **arguments)
+
+    def _cast(self, method: str, **arguments: Any) -> None:
+        with delivering():
+            self._client.cast(service_context(), method, **arguments)

@@ -9,9 +9,12 @@ Two rules of use, both found the hard way:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import amqp.exceptions
+import kombu.exceptions
 import oslo_messaging
 from oslo_config import cfg
 from oslo_context.context import RequestContext
@@ -26,6 +29,9 @@ CAST_RETRIES = 1
 """How often a cast tries again when the broker is away. With the driver's waits about three seconds: a request of a tenant must
 not hang on it, and the reconciler casts again anyway."""
 
+RECONNECT_SECONDS = 5
+"""Longest wait between two attempts to reach RabbitMQ again. The library's 30 would leave agents deaf for long after an outage."""
+
 _RABBIT = "oslo_messaging_rabbit"
 _URL = "rabbit://user:password@host:5672/virtual_host, several hosts separated by commas"
 _TRAVELLING = ("user_id", "project_id", "roles", "is_admin", "request_id")
@@ -39,7 +45,7 @@ def get_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
     :raises ConfigurationError: ``transport_url`` is wrong. Never repeats it: it holds a password.
     """
     oslo_messaging.set_transport_defaults(control_exchange=topics.EXCHANGE)
-    _prefer_quorum_queues(conf)
+    _set_rabbit_defaults(conf)
     try:
         return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=[errors.__name__])
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure, ValueError):
@@ -57,6 +63,20 @@ def get_client(transport: oslo_messaging.Transport, topic: str, namespace: str |
     """A client for ``topic``. Sending is given up soon when the broker is away (see :data:`CAST_RETRIES`)."""
     target = oslo_messaging.Target(topic=topic, namespace=namespace, version=topics.VERSION)
     return oslo_messaging.get_rpc_client(transport, target, serializer=ContextSerializer(), retry=CAST_RETRIES)
+
+
+@contextmanager
+def delivering() -> Iterator[None]:
+    """Around a cast or a call: whatever says that the broker is away becomes ``oslo_messaging.MessageDeliveryFailure``.
+
+    oslo.messaging itself lets the errors of the libraries below through where it has no connection yet.
+    """
+    try:
+        yield
+    except (amqp.exceptions.AMQPError, kombu.exceptions.KombuError, OSError) as error:
+        if type(error).__module__.endswith("_Remote"):
+            raise  # the other side's own
+        raise oslo_messaging.MessageDeliveryFailure(str(error)) from error
 
 
 def service_context() -> RequestContext:
@@ -77,9 +97,10 @@ class ContextSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]
         return RequestContext(overwrite=False, **known)
 
 
-def _prefer_quorum_queues(conf: cfg.ConfigOpts) -> None:
+def _set_rabbit_defaults(conf: cfg.ConfigOpts) -> None:
     # The driver registers these options itself, but later: a default can only be set on what is registered.
     for group, options in messaging_opts():
         if group == _RABBIT:
             conf.register_opts(options, group=_RABBIT)
     conf.set_default("rabbit_quorum_queue", True, group=_RABBIT)
+    conf.set_default("rabbit_interval_max", RECONNECT_SECONDS, group=_RABBIT)

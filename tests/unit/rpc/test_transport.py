@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import kombu.exceptions
 import oslo_messaging
 import pytest
 from oslo_context.context import RequestContext
@@ -7,7 +8,7 @@ from oslo_context.context import RequestContext
 from lbaas_scheduler.errors import ConfigurationError, VipNotFound
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.lbaas_api import LoadBalancerClient
-from lbaas_scheduler.rpc.transport import ContextSerializer, get_server, get_transport
+from lbaas_scheduler.rpc.transport import ContextSerializer, delivering, get_server, get_transport
 from tests.agent_side import bus_conf
 
 
@@ -68,3 +69,15 @@ def test_a_client_reaches_the_plugin_of_its_namespace():
     finally:
         server.stop()
         server.wait()
+
+
+@pytest.mark.parametrize("error", [kombu.exceptions.OperationalError("refused"), ConnectionRefusedError("refused")])
+def test_errors_of_the_libraries_below_say_that_the_broker_is_away(error):
+    with pytest.raises(oslo_messaging.MessageDeliveryFailure, match="refused"), delivering():
+        raise error
+
+
+def test_an_error_of_the_other_side_stays_what_it_is():
+    remote = type("FileNotFoundError_Remote", (FileNotFoundError,), {"__module__": "builtins_Remote"})
+    with pytest.raises(FileNotFoundError), delivering():
+        raise remote("theirs")

@@ -1,0 +1,107 @@
+"""What the bus does with errors, with large messages, and while the broker is away."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import oslo_messaging
+import pytest
+
+from lbaas_scheduler.errors import NoValidDevice, VipNotFound
+from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.agent_api import AgentAPI
+from lbaas_scheduler.rpc.codec import encode_device
+from lbaas_scheduler.rpc.lbaas_api import LoadBalancerClient
+from lbaas_scheduler.rpc.transport import get_server, get_transport, service_context
+from tests.agent_side import HOST, bus_conf, deployment, device
+from tests.functional.agent.conftest import Site
+from tests.rig.waiting import wait_for
+
+
+class _Plugin:
+    target = oslo_messaging.Target(namespace=topics.LOADBALANCER_NAMESPACE, version=topics.VERSION)
+
+    def get_vip(self, context, id, fields=None):
+        raise VipNotFound(id=id)
+
+    def create_vip(self, context, vip):
+        raise NoValidDevice(resource_id="v1", summary="2 × capacity.VIPS.", trail={"dropped": {"capacity.VIPS": 2}})
+
+
+def test_errors_arrive_as_what_they_were_with_their_facts_and_without_the_servers_traceback(transport):
+    server = get_server(transport, topics.PLUGINS, "server-1", [_Plugin()])
+    server.start()
+    try:
+        client = LoadBalancerClient(transport)
+        with pytest.raises(VipNotFound) as absent:
+            client.get_vip(service_context(), "v1")
+        with pytest.raises(NoValidDevice) as full:
+            client.create_vip(service_context(), {})
+    finally:
+        server.stop()
+        server.wait()
+    assert absent.value.message == "Vip v1 could not be found."
+    assert full.value.details["trail"] == {"dropped": {"capacity.VIPS": 2}}
+    assert "Traceback" not in full.value.message
+
+
+def test_queues_of_agents_are_quorum_queues(site, rabbitmq_server, rabbitmq_url):
+    site.start_agent()
+    types = {queue["name"]: queue["type"] for queue in rabbitmq_server.queues(rabbitmq_url)}
+    assert types[f"{topics.AGENTS}.{HOST}"] == "quorum"
+
+
+def test_a_vip_of_ten_thousand_members_fits_through(site):
+    one = site.give("d1")
+    site.start_agent()
+    site.create(one, deployment("v1", members=10_000))
+    assert wait_for(lambda: site.servers.last("v1"), 30).ok
+
+
+def test_a_cast_while_the_broker_is_away_fails_soon(own_rabbitmq):
+    url = own_rabbitmq.create_vhost()
+    transport = get_transport(bus_conf(url))
+    api, document = AgentAPI(transport), encode_device(device(), "")
+    api.create_vip(HOST, document, deployment("v1"))
+    own_rabbitmq.stop()
+    for _ in range(2):
+        began = time.monotonic()
+        with pytest.raises(oslo_messaging.MessageDeliveryFailure):
+            api.create_vip(HOST, document, deployment("v1"))
+        assert time.monotonic() - began < 10
+
+
+def test_an_agent_that_starts_before_its_broker_serves_once_it_is_there(own_rabbitmq, tmp_path, spawn):
+    url = own_rabbitmq.create_vhost()
+    site = Site(url, tmp_path, spawn)
+    one = site.give("d1")
+    agent = site.start_agent()
+    agent.kill()
+    own_rabbitmq.stop()
+    agent.start()
+    wait_for(lambda: "starts, drivers" in agent.tail(4000))
+    own_rabbitmq.start()
+    site.wait_agent(agent)
+    wait_for(lambda: site.calls("d1"), 90)
+    site.create(one, deployment("v1"))
+    assert wait_for(lambda: site.servers.last("v1"), 60).ok
+    site.close()
+
+
+def test_results_that_fall_into_an_outage_are_delivered_after_it(own_rabbitmq, tmp_path, spawn):
+    url = own_rabbitmq.create_vhost()
+    site = Site(url, tmp_path, spawn)
+    one = site.give("d1", hang=["apply"], hang_seconds=3)
+    agent = site.start_agent()
+    wait_for(lambda: site.calls("d1"))
+    site.create(one, deployment("v1"))
+    wait_for(lambda: ("apply", ["v1"]) in site.calls("d1"))
+    own_rabbitmq.stop()
+    wait_for(lambda: site.deployed("d1") == {"v1": (1, 1)})
+    own_rabbitmq.start()
+    assert wait_for(lambda: site.servers.last("v1"), 120).ok
+    own_rabbitmq.stop()
+    agent.signal(signal.SIGTERM)
+    assert agent.wait(20) == 0, "an agent whose broker is away still ends in time"
+    site.close()

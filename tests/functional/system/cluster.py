@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -139,6 +140,7 @@ class Cluster:
                 driver.purge(device_id)
         self.database.dispose()
         self._transport.cleanup()
+        gc.collect()  # so that what kombu left open is not found, and complained of, in some later test
 
     def _agent_conf(self, name: str) -> cfg.ConfigOpts:
         conf = cfg.ConfigOpts()

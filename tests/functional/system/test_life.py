@@ -19,8 +19,9 @@ WHAT_A_VIP_HOLDS = (models.placements, models.deployments, models.addresses, mod
 
 
 def test_a_vip_lands_on_a_device_serves_is_changed_and_goes_without_a_trace(
-    site_cluster: Cluster, backends: list[Backend]
+    site_cluster: Cluster, backends: list[Backend], rabbitmq_server: RabbitMQ, rabbitmq_url: str
 ) -> None:
+    # One story, not several tests: a cluster takes longer to start than all of this takes.
     site_cluster.register_devices(3, vips=5)
     site = Site(site_cluster)
     pool_id = site.pool({backend.address: backend.port for backend in backends})
@@ -29,6 +30,8 @@ def test_a_vip_lands_on_a_device_serves_is_changed_and_goes_without_a_trace(
     assert vip["status"] == "PENDING_CREATE"
     vip = site.wait_active(vip["id"])
     assert sum(site_cluster.used().values()) == 1
+    _is_explained(site_cluster, vip["id"])
+    assert _kinds_of_queues(rabbitmq_server, rabbitmq_url) == {"quorum"}
 
     _serves(vip, 200, len(backends))
     _follows_a_change(site_cluster, site, vip, backends)
@@ -46,6 +49,22 @@ def test_a_vip_lands_on_a_device_serves_is_changed_and_goes_without_a_trace(
     }
     assert set(site_cluster.used().values()) == {0}
     assert site_cluster.device_folders() == []
+
+
+def _is_explained(cluster: Cluster, vip_id: str) -> None:
+    placement = cluster.devices.get_placement(ADMIN, vip_id)
+    assert placement["agent_host"] in cluster.agents
+    assert placement["trail"]["algorithm"] == "least_loaded"
+    assert placement["revision"] == placement["applied_revision"]
+
+
+def _kinds_of_queues(broker: RabbitMQ, url: str) -> set[str]:
+    """Of the queues that last; replies and fanouts go to queues that live no longer than their process."""
+    return {
+        queue["type"]
+        for queue in broker.queues(url)
+        if queue["name"].startswith("lbaas_scheduler") and "fanout" not in queue["name"]
+    }
 
 
 def _serves(vip: dict, requests: int, members: int) -> None:
@@ -75,21 +94,3 @@ def _gone(cluster: Cluster, vip_id: str) -> bool:
     except NotFound:
         return True
     return False
-
-
-@pytest.mark.usefixtures("site_cluster")
-def test_queues_are_quorum_queues(rabbitmq_server: RabbitMQ, rabbitmq_url: str) -> None:
-    kinds = {queue["name"]: queue["type"] for queue in rabbitmq_server.queues(rabbitmq_url)}
-    lasting = {name: kind for name, kind in kinds.items() if name.startswith("lbaas_scheduler") and "fanout" not in name}
-    assert lasting
-    assert set(lasting.values()) == {"quorum"}
-
-
-def test_a_device_says_who_drives_it_and_why_a_vip_is_there(site_cluster: Cluster, backends: list[Backend]) -> None:
-    device_id = site_cluster.register_devices(1)[0]
-    site = Site(site_cluster)
-    vip = site.vip(site.pool({backends[0].address: backends[0].port}))
-    placement = site_cluster.devices.get_placement(ADMIN, vip["id"])
-    assert placement["device_id"] == device_id
-    assert placement["agent_host"] in site_cluster.agents
-    assert placement["trail"]["algorithm"] == "least_loaded"

@@ -38,6 +38,9 @@ graceful_shutdown_seconds = 10
 [database]
 connection = sqlite:///{folder}/demo.sqlite
 
+[api]
+enabled = false
+
 [scheduler]
 reconcile_interval_seconds = 1
 cast_deadline_seconds = 5

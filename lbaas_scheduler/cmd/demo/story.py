@@ -197,7 +197,7 @@ class Story:
             self._devices.delete_device(ADMIN, device["id"])
 
     def _fleet(self) -> list[dict[str, Any]]:
-        return self._devices.get_devices(ADMIN)
+        return sorted(self._devices.get_devices(ADMIN), key=lambda device: str(device["name"]))
 
     def _vip_status(self) -> str:
         try:

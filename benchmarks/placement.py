@@ -91,7 +91,7 @@ def floor_client(database: Database) -> Callable[[str], int]:
 
         with engine.begin() as conn:
             device_id = random.choice(conn.execute(*page).all()).device_id  # noqa: S311
-            lost = conn.execute(claim, {"device": device_id, "amount_0": 1}).rowcount == 0
+            lost = conn.execute(claim, {"device": device_id, "amount_0": 1, "tenant": tenant}).rowcount == 0
             values = {"resource_id": request.resource_id, "device_id": device_id, "tenant_id": tenant, "created_at": utcnow()}
             conn.execute(insert, fixed | values)
             fleet.write_vip(conn, request.resource_id, device_id, tenant)

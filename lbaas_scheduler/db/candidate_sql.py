@@ -29,7 +29,7 @@ from lbaas_scheduler.db.models import (
 )
 from lbaas_scheduler.domain.capacity import UNLIMITED
 from lbaas_scheduler.domain.fleet import PageQuery, Source
-from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
 from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
 
 Load = device_load.c
@@ -62,6 +62,7 @@ class Shape:
     networks: int
     seen: bool
     hinted: bool
+    dedicated: bool
 
 
 def page(query: PageQuery, heard_since: datetime) -> Statement:
@@ -78,6 +79,7 @@ def page(query: PageQuery, heard_since: datetime) -> Statement:
         networks=len(request.networks),
         seen=bool(query.seen),
         hinted=request.device_hint is not None,
+        dedicated=request.tenancy is Tenancy.DEDICATED,
     )
     values: dict[str, Any] = {"tenant": request.tenant_id, "size": query.size, "heard_since": heard_since}
     values |= {f"class_{number}": class_id for number, class_id in enumerate(sorted(query.class_ids))}
@@ -136,6 +138,7 @@ def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
     base = sa.select(*(Load[name] for name in _LOAD_COLUMNS)).where(
         Load.class_id == sa.bindparam(f"class_{number}"), Load.open == 1, *_room(shape.demand)
     )
+    base = base.where(open_to_tenant(shape.dedicated))
     if shape.seen:
         base = base.where(Load.device_id.not_in(sa.bindparam("seen", expanding=True)))
     if shape.hinted:
@@ -188,6 +191,13 @@ def _near(shape: Shape) -> list[sa.ColumnElement[bool]]:
         case Source.FIRST_OF_NETWORK:
             return [sa.not_(wired.exists()) for wired in on_network]
     return []
+
+
+def open_to_tenant(dedicated: bool) -> sa.ColumnElement[bool]:
+    """That no other tenant has the device to itself; for a ``dedicated`` request, that the tenant has it or can get it."""
+    tenant = sa.bindparam("tenant", type_=Load.dedicated_to.type)
+    free = Load.dedicated_to == sa.literal_column("''")
+    return sa.or_(Load.dedicated_to == tenant, sa.and_(free, Load.vips_used == 0) if dedicated else free)
 
 
 def _room(demand: Sequence[str]) -> list[sa.ColumnElement[bool]]:
@@ -248,7 +258,7 @@ def census_sample(request: ScheduleRequest, heard_since: datetime, known: Collec
 
 def _values(request: ScheduleRequest, heard_since: datetime) -> dict[str, Any]:
     amounts = {f"amount_{number}": amount for number, (_, amount) in enumerate(sorted(request.demand.items()))}
-    return {"heard_since": heard_since, **amounts}
+    return {"heard_since": heard_since, "tenant": request.tenant_id, **amounts}
 
 
 def _fleet(request: ScheduleRequest, known: Collection[str], *columns: Any) -> sa.Select[Any]:
@@ -280,5 +290,6 @@ def _code(request: ScheduleRequest) -> sa.Case[Any]:
     ]
     for number, name in enumerate(sorted(request.demand)):
         whens.append((sa.not_(room_for(name, amount_bind(number))), f"capacity.{name}"))
+    whens.append((sa.not_(open_to_tenant(request.tenancy is Tenancy.DEDICATED)), "dedicated"))
     whens.append((Load.open == 0, "device.closed"))
     return sa.case(*whens, else_=sa.null())

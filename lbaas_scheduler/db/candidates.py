@@ -137,6 +137,7 @@ def _candidate(row: Row[Any], device: Device, networks: Sequence[str]) -> Candid
 
 _SENTENCES = {
     "excluded": "was excluded by the request",
+    "dedicated": "belongs to another tenant for now, or is not empty and cannot be given to one tenant",
     "hint": "is not the device that was asked for",
     "device.draining": "is being drained",
     "device.disabled": "is disabled",

@@ -167,6 +167,8 @@ device_load = table(
     required("schedulable", sa.SmallInteger),
     # schedulable, and not full.
     required("open", sa.SmallInteger),
+    # The tenant that has the device to itself for as long as it holds anything; "" = nobody.
+    required("dedicated_to", Name, ""),
     # Fill of the fullest standard resource class in 1/10,000.
     required("rank", sa.Integer, 0),
     *(

@@ -18,10 +18,10 @@ from sqlalchemy.engine import Connection
 from lbaas_scheduler.db import candidate_sql, device_load, device_networks
 from lbaas_scheduler.db.models import STANDARD_CLASSES, agents, device_agents, device_capacities, devices, placements
 from lbaas_scheduler.db.models import device_load as load_table
-from lbaas_scheduler.domain.capacity import UNLIMITED, Amounts
+from lbaas_scheduler.domain.capacity import UNLIMITED, VIPS, Amounts
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.devices import Candidate
-from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
 from lbaas_scheduler.domain.trail import FIRST_EPOCH, Decision, Trail
 
 CURRENT = "current"
@@ -50,7 +50,7 @@ def claim(conn: Connection, request: ScheduleRequest, candidate: Candidate) -> s
     :returns: None = claimed; else the code of what stood in the way, and nothing was changed.
     """
     device_id = candidate.device.id
-    if not _take(conn, device_id, request.demand):
+    if not _take(conn, device_id, request):
         return "claim.lost"
     own = _own_classes(request.demand)
     taken: dict[str, int] = {}
@@ -181,35 +181,56 @@ def _grow(conn: Connection, device_id: str, name: str, amount: int) -> bool:
     return _take_own(conn, device_id, name, amount)
 
 
-def _take(conn: Connection, device_id: str, demand: Amounts) -> bool:
-    """Take the standard classes; only of a device that is open for new resources."""
-    return _add(conn, device_id, _standard(demand), guarded=True, only_open=True)
-
-
-def _add(conn: Connection, device_id: str, amounts: Amounts, *, guarded: bool = False, only_open: bool = False) -> bool:
-    """Change the counters of standard classes, with what is derived from them; whether the row was there and had room."""
-    names = tuple(sorted(amounts))
-    values = {f"amount_{number}": amounts[name] for number, name in enumerate(names)}
-    return bool(conn.execute(_addition(names, guarded, only_open), {"device": device_id, **values}).rowcount)
-
-
-def claim_statement(names: tuple[str, ...]) -> sa.Update:
-    """The guarded UPDATE of a claim, for benchmarks. ``names``: standard classes, ascending."""
-    return _addition(names, guarded=True, only_open=True)
+def _take(conn: Connection, device_id: str, request: ScheduleRequest) -> bool:
+    """Take the standard classes; only of a device that is open for new resources, and to the tenant."""
+    names, values = _amounts(_standard(request.demand))
+    claim = claim_statement(names, request.tenancy is Tenancy.DEDICATED)
+    return bool(conn.execute(claim, {"device": device_id, "tenant": request.tenant_id, **values}).rowcount)
 
 
 @lru_cache(maxsize=64)
-def _addition(names: tuple[str, ...], guarded: bool, only_open: bool) -> sa.Update:
+def claim_statement(names: tuple[str, ...], dedicated: bool = False) -> sa.Update:
+    """The guarded UPDATE of a claim. ``names``: standard classes, ascending."""
+    conditions = [*_conditions(names, guarded=True), load_table.c.open == 1, candidate_sql.open_to_tenant(dedicated)]
+    given = [(load_table.c.dedicated_to, sa.bindparam("tenant"))] if dedicated else []
+    return sa.update(load_table).where(*conditions).ordered_values(*given, *_additions(names))
+
+
+def _amounts(amounts: Amounts) -> tuple[tuple[str, ...], dict[str, int]]:
+    """The names, ascending, and the values to bind for them."""
+    names = tuple(sorted(amounts))
+    return names, {f"amount_{number}": amounts[name] for number, name in enumerate(names)}
+
+
+def _add(conn: Connection, device_id: str, amounts: Amounts, *, guarded: bool = False) -> bool:
+    """Change the counters of standard classes, with what is derived from them; whether the row was there and had room."""
+    names, values = _amounts(amounts)
+    return bool(conn.execute(_addition(names, guarded), {"device": device_id, **values}).rowcount)
+
+
+@lru_cache(maxsize=64)
+def _addition(names: tuple[str, ...], guarded: bool) -> sa.Update:
     """Built once per set of classes: building it takes longer than running it."""
-    amounts = {name: candidate_sql.amount_bind(number) for number, name in enumerate(names)}
-    after = {name: device_load.used(name) + amount for name, amount in amounts.items()}
-    conditions = [load_table.c.device_id == sa.bindparam("device")]
-    if only_open:
-        conditions.append(load_table.c.open == 1)
-    if guarded:
-        conditions += [candidate_sql.room_for(name, amount) for name, amount in amounts.items()]
-    values = [*device_load.derived_values(used_after=after), *((device_load.used(name), value) for name, value in after.items())]
-    return sa.update(load_table).where(*conditions).ordered_values(*values)
+    vacating = [] if guarded else _vacating(names)
+    return sa.update(load_table).where(*_conditions(names, guarded)).ordered_values(*vacating, *_additions(names))
+
+
+def _conditions(names: tuple[str, ...], guarded: bool) -> list[sa.ColumnElement[bool]]:
+    room = [candidate_sql.room_for(name, candidate_sql.amount_bind(number)) for number, name in enumerate(names)]
+    return [load_table.c.device_id == sa.bindparam("device"), *(room if guarded else ())]
+
+
+def _additions(names: tuple[str, ...]) -> list[tuple[sa.Column[Any], Any]]:
+    after = {name: device_load.used(name) + candidate_sql.amount_bind(number) for number, name in enumerate(names)}
+    return [*device_load.derived_values(used_after=after), *((device_load.used(name), value) for name, value in after.items())]
+
+
+def _vacating(names: tuple[str, ...]) -> list[tuple[sa.Column[Any], Any]]:
+    """The last VIP that leaves ends what one tenant had to itself."""
+    if VIPS not in names:
+        return []
+    left = device_load.used(VIPS) + candidate_sql.amount_bind(names.index(VIPS))
+    return [(load_table.c.dedicated_to, sa.case((left > 0, load_table.c.dedicated_to), else_=sa.literal_column("''")))]
 
 
 def _take_own(conn: Connection, device_id: str, name: str, amount: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from lbaas_scheduler.domain.devices import Candidate
 from lbaas_scheduler.domain.fleet import DeviceClass, Diagnosis, Page, PageQuery, Resolution, Source
-from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
 from lbaas_scheduler.errors import ConfigurationError
 from lbaas_scheduler.scheduler.algorithms.base import Algorithm
 from lbaas_scheduler.scheduler.gate import HandlerGate, Judged
@@ -110,7 +110,10 @@ class Scheduler:
         seen = set(request.exclude)
         for class_ids in resolution.tiers:
             sources = list(algorithm.sources(request))
-            if algorithm.together and len(sources) > 1:
+            if request.tenancy is Tenancy.DEDICATED:
+                # What the tenant has to itself is used up before it gets another device.
+                sources.insert(0, Source.HOSTING_TENANT)
+            if algorithm.together and len(sources) > 1 and request.tenancy is not Tenancy.DEDICATED:
                 yield [candidate for source in sources for candidate in page(source, class_ids).candidates]
             for source in sources:
                 last = False

@@ -11,7 +11,8 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import placements
 from lbaas_scheduler.db.session import Database
-from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.capacity import VIPS
+from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
 from lbaas_scheduler.domain.trail import FIRST_EPOCH, Decision, Rejection, Trail
 from lbaas_scheduler.errors import InvalidRequest, NoValidDevice, Unavailable
 from lbaas_scheduler.scheduler.classes import resolve
@@ -59,6 +60,8 @@ class Placer:
 
     def _place(self, request: ScheduleRequest, within: Within | None) -> Decision:
         scheduler = self._scheduler(request.service)
+        if request.tenancy is Tenancy.DEDICATED and VIPS not in request.demand:
+            raise InvalidRequest(reason=f"only what demands {VIPS} can have a device of its own (tenancy {Tenancy.DEDICATED})")
         recorder = scheduler.recorder(request)
         resolution = resolve(self._reader.classes(), request)
         for page in scheduler.pages(request, resolution, self._reader, recorder):

@@ -170,6 +170,7 @@ def devices() -> None:
         required("class_id", sa.Integer),
         required("schedulable", sa.SmallInteger),
         required("open", sa.SmallInteger),
+        required("dedicated_to", Name),
         required("rank", sa.Integer),
         *(required(f"{name}_{kind}", sa.BigInteger) for name in STANDARD_CLASSES for kind in ("used", "max")),
         sa.Index("ix_device_load_by_rank", "class_id", "open", "rank", "seq"),

@@ -53,5 +53,11 @@ def test_a_secret_is_marked_as_one(group, option):
 @OURS
 def test_the_default_is_valid(group, option):
     if option.default is not None:
-        written = ",".join(map(str, option.default)) if isinstance(option.default, list) else str(option.default)
-        assert option.type(written) == option.default, f"[{group}] {option.name}"
+        assert option.type(written(option.default)) == option.default, f"[{group}] {option.name}"
+
+
+def written(value):
+    """As it would stand in the file."""
+    if isinstance(value, dict):
+        return ",".join(f"{key}:{item}" for key, item in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -8,24 +8,34 @@
     │   ├── DelayOrTimeoutInvalid   a health monitor whose delay is shorter than its timeout
     │   ├── InvalidIpForSubnet      an address outside its subnet
     │   ├── ServiceProviderNotFound unknown or disabled service type
-    │   └── UnknownDeviceType       no handler is loaded for a device type
+    │   ├── UnknownDeviceType       no handler is loaded for a device type
+    │   ├── InvalidConfig           a definition of a pool that cannot be
+    │   ├── OutOfRange              a value that its pool does not have
+    │   └── TransactionTooLarge     more at once than the store can do at once
     ├── NotAuthorized               the caller may see it, but not do this to it
     ├── NotFound                    absent, or not the caller's
     │   ├── VipNotFound, PoolNotFound, MemberNotFound, HealthMonitorNotFound
     │   ├── PoolMonitorAssociationNotFound
     │   ├── DeviceNotFound, AgentNotFound, ServiceTypeNotFound
-    │   └── NetworkNotFound, SubnetNotFound
+    │   ├── NetworkNotFound, SubnetNotFound, PortNotFound
+    │   └── NotDefined, NotAllocated    no such pool; no such allocation
     ├── Conflict                    correct in itself, but not in the present state
     │   ├── VipExists, MemberExists, StateInvalid
     │   ├── PoolInUse, HealthMonitorInUse, PoolMonitorAssociationExists
-    │   ├── IpAddressInUse, SubnetInUse
+    │   ├── IpAddressInUse, SubnetInUse, ServicePortInUse
+    │   ├── OverQuota               the tenant has as many as it may have
     │   ├── DeviceInUse, ServiceTypeInUse
+    │   ├── AlreadyDefined, ValueInUse, Overlap
+    │   ├── PoolBusy, PoolDraining, DependencyInUse
     │   └── StaleGeneration         somebody else changed the row first
     ├── Exhausted                   nothing is left to give
     │   ├── IpAddressGenerationFailure
+    │   ├── PoolExhausted, QuotaExceeded
     │   └── NoValidDevice           carries the trail: why each device was refused
     ├── DriverError                 a vendor's code failed; carries the text for users
     ├── Unavailable                 something that we depend on is away for now; try again
+    │   ├── StoreUnavailable        the allocator's store
+    │   └── Contention              others were faster, every time
     └── ConfigurationError          the operator's configuration is wrong
 
 Names that LBaaS v1 clients know keep their names (``VipExists``, ``PoolInUse``, ...).
@@ -93,6 +103,21 @@ class UnknownDeviceType(InvalidRequest):
     template = "Unknown device type '{device_type}' for service {service}; loaded: {known}."
 
 
+class InvalidConfig(InvalidRequest):
+    template = "Invalid {kind} resource config: {reason}"
+
+
+class OutOfRange(InvalidRequest):
+    template = "{value} is not in {kind} pool '{pool}'."
+
+
+class TransactionTooLarge(InvalidRequest):
+    template = (
+        "The request takes {operations} operations on the store, and {driver} does {limit} at once; "
+        "split it into smaller requests. Nothing was changed."
+    )
+
+
 class NotAuthorized(LBaaSError):
     template = "Not authorized: {reason}"
 
@@ -141,6 +166,18 @@ class SubnetNotFound(NotFound):
     template = "Subnet {id} could not be found."
 
 
+class PortNotFound(NotFound):
+    template = "Port {id} could not be found."
+
+
+class NotDefined(NotFound):
+    template = 'No resource found for description: "{kind}" and id: "{id}"'
+
+
+class NotAllocated(NotFound):
+    template = "{id} is not allocated."
+
+
 class Conflict(LBaaSError):
     template = "The request conflicts with the present state: {reason}"
 
@@ -177,12 +214,44 @@ class SubnetInUse(Conflict):
     template = "Subnet {subnet_id} is still in use by {users}."
 
 
+class ServicePortInUse(Conflict):
+    template = "Port {port_id} belongs to VIP {vip_id} and goes with it only."
+
+
+class OverQuota(Conflict):
+    template = "Quota exceeded for resources: ['{resource}']; the tenant has {used} and may have {limit}."
+
+
 class DeviceInUse(Conflict):
     template = "Device {id} still carries {count} placement(s); drain or evacuate it first."
 
 
 class ServiceTypeInUse(Conflict):
     template = "Service type {id} is still in use by {count} VIP(s)."
+
+
+class AlreadyDefined(Conflict):
+    template = 'Resource with id: "{id}" already exists'
+
+
+class ValueInUse(Conflict):
+    template = "{value} of {kind} pool '{pool}' is in use."
+
+
+class Overlap(Conflict):
+    template = "{what} of {kind} pool '{pool}' overlaps {kind_of_other} pool '{other}' at {at}, both in {domain}."
+
+
+class PoolBusy(Conflict):
+    template = "{kind} pool '{pool}' still has {count} allocation(s); release them, or drain it or force it."
+
+
+class PoolDraining(Conflict):
+    template = "{kind} pool '{pool}' is draining; it hands out nothing more."
+
+
+class DependencyInUse(Conflict):
+    template = "{value} still carries {count} allocation(s) that depend on it; release them first, or force it."
 
 
 class StaleGeneration(Conflict):
@@ -203,6 +272,14 @@ class NoValidDevice(Exhausted):
     template = "No device can take {resource_id}: {summary}"
 
 
+class PoolExhausted(Exhausted):
+    template = "no {kind} values available"
+
+
+class QuotaExceeded(Exhausted):
+    template = "Tenant '{tenant_id}' has {used} of the {quota} values that {kind} pool '{pool}' allows it; {wanted} more do not fit."
+
+
 class DriverError(LBaaSError):
     """A vendor's code failed.
 
@@ -218,6 +295,14 @@ class DriverError(LBaaSError):
 
 class Unavailable(LBaaSError):
     template = "{dependency} is unavailable for now: {reason}"
+
+
+class StoreUnavailable(Unavailable):
+    template = "The allocator's store {dependency} is unavailable for now: {reason}"
+
+
+class Contention(Unavailable):
+    template = "{dependency} is contended: {reason}; repeat the request."
 
 
 class ConfigurationError(LBaaSError):

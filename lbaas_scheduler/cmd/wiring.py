@@ -5,16 +5,24 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import oslo_messaging
 from oslo_config import cfg
 
 from lbaas_scheduler import extensions
+from lbaas_scheduler.api import app as rest_api
+from lbaas_scheduler.api.app import Wsgi
+from lbaas_scheduler.api.operations import Ping, Services
+from lbaas_scheduler.api.server import RestServer
 from lbaas_scheduler.db import migration
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.assignments import Assignments
 from lbaas_scheduler.devices.registry import Registry
 from lbaas_scheduler.devices.secrets import Vault
+from lbaas_scheduler.errors import ConfigurationError
 from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.agents import AgentDirectory
 from lbaas_scheduler.plugins.base import Parts, ServicePluginBase
@@ -24,19 +32,25 @@ from lbaas_scheduler.plugins.device_scheduler.build import build_gates, build_pl
 from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
 from lbaas_scheduler.plugins.loadbalancer import documents
+from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
 from lbaas_scheduler.plugins.reconciler import Reconciler
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.agent_api import AgentAPI
-from lbaas_scheduler.rpc.transport import get_server
+from lbaas_scheduler.rpc.transport import delivering, get_client, get_server, service_context
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.sdk.networks import NetworkConnector
 
 LOG = logging.getLogger(__name__)
 
+Plugin = TypeVar("Plugin", bound=ServicePluginBase)
+
 
 class Server:
-    """Service plugins and the endpoint for agents on the bus, and the reconciler. ``start`` and ``stop`` once each."""
+    """Service plugins and the endpoint for agents on the bus, the reconciler and the REST API. ``start`` and ``stop`` once each.
+
+    ``rest``: None if it is served elsewhere.
+    """
 
     def __init__(
         self,
@@ -46,7 +60,9 @@ class Server:
         plugins: Sequence[ServicePluginBase],
         callbacks: AgentCallbacks,
         reconciler: Reconciler,
+        rest: RestServer | None = None,
     ) -> None:
+        self.rest = rest
         self._plugins = plugins
         self._database = database
         self._reconciler = reconciler
@@ -59,6 +75,8 @@ class Server:
     def start(self) -> None:
         for plugin in self._plugins:
             plugin.start()
+        if self.rest is not None:
+            self.rest.start()
         for bus in self._buses:
             # Blocks for as long as the broker is away; the others must not wait for it.
             threading.Thread(target=bus.start, name="bus-start", daemon=True).start()
@@ -66,6 +84,8 @@ class Server:
 
     def stop(self) -> None:
         """Take nothing more, and finish what is under way."""
+        if self.rest is not None:
+            self.rest.stop()
         self._reconciler.stop()
         for bus in self._buses:
             bus.stop()
@@ -75,15 +95,55 @@ class Server:
         self._database.dispose()
 
 
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """What all processes that serve requests are made of, nothing of it started."""
+
+    parts: Parts
+    plugins: Sequence[ServicePluginBase]
+    assignments: Assignments
+
+
 def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
     """The server that ``conf`` describes, not started.
 
     :raises ConfigurationError: says what is wrong: an option, a plugin, or a database that was not migrated.
     """
+    plant = assemble(conf, AgentAPI(transport))
+    parts = plant.parts
+    reports = Reports(parts.connector)
+    callbacks = AgentCallbacks(parts.database, parts.agents, reports, documents.load)
+    reconciler = Reconciler(parts.database, parts.caster, plant.assignments, reports, conf)
+    rest = RestServer(conf, rest_application(plant, partial(ping, transport))) if conf.api.enabled else None
+    return Server(conf, transport, parts.database, plant.plugins, callbacks, reconciler, rest)
+
+
+def rest_application(plant: Plant, ping: Ping) -> Wsgi:
+    """The REST API on top of the plugins, for whatever WSGI server.
+
+    :raises ConfigurationError: a service plugin that it serves is not loaded, or what checks tokens cannot be set up.
+    """
+    parts = plant.parts
+    return rest_api.build(
+        Services(
+            conf=parts.conf,
+            database=parts.database,
+            balancers=_loaded(plant.plugins, LoadBalancerPlugin),
+            devices=_loaded(plant.plugins, DeviceSchedulerPlugin),
+            networks=parts.networks,
+            ping=ping,
+        )
+    )
+
+
+def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
+    """:param control: how agents are reached.
+
+    :raises ConfigurationError: as :func:`build`.
+    """
     database = Database.open(conf)
     migration.require_current(database)
     gates = build_gates(conf)
-    control = AgentAPI(transport)
     caster = Caster(database, control, documents.load)
     assignments = Assignments(database, conf.scheduler.agent_down_seconds)
     directory = AgentDirectory(database, assignments, caster, control, conf.scheduler.agent_down_seconds)
@@ -102,9 +162,27 @@ def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
         connector=connector,
     )
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
-    reports = Reports(connector)
-    callbacks = AgentCallbacks(database, directory, reports, documents.load)
-    return Server(conf, transport, database, plugins, callbacks, Reconciler(database, caster, assignments, reports, conf))
+    return Plant(parts, plugins, assignments)
+
+
+def _loaded(plugins: Sequence[ServicePluginBase], kind: type[Plugin]) -> Plugin:
+    found = next((plugin for plugin in plugins if isinstance(plugin, kind)), None)
+    if found is None:
+        raise ConfigurationError(
+            reason=f"the REST API serves {kind.service}, which [DEFAULT] service_plugins does not list; "
+            "add it, or set [api] enabled to false"
+        )
+    return found
+
+
+def ping(transport: oslo_messaging.Transport, timeout_seconds: float) -> None:
+    """Ask over the bus whether a server is there.
+
+    :raises oslo_messaging.MessagingException: none answers in time, or the broker is away.
+    """
+    client = get_client(transport, topics.SERVERS)
+    with delivering():
+        client.prepare(timeout=timeout_seconds).call(service_context(), "ping")
 
 
 def _plugin_classes(conf: cfg.ConfigOpts) -> Mapping[str, type[ServicePluginBase]]:

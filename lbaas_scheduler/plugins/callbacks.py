@@ -52,6 +52,9 @@ class AgentCallbacks:
         self._reports = reports
         self._load_vips = load_vips
 
+    def ping(self, context: Any) -> None:
+        """Somebody wants to know whether the bus works and a server is there."""
+
     def report_state(self, context: Any, state: Any) -> None:
         """An agent lives. Cast."""
         self._directory.report(state)

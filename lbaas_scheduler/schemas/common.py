@@ -7,7 +7,7 @@ from typing import Any
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.schemas import converters
 from lbaas_scheduler.schemas.attributes import REQUIRED, Attribute
-from lbaas_scheduler.schemas.checker import Schema
+from lbaas_scheduler.schemas.checker import Schema, violation
 
 MAX_NAME = 255
 
@@ -30,6 +30,10 @@ ADDRESS: Schema = {
 PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
 PROTOCOL: Schema = {"type": "string", "enum": ["TCP", "HTTP", "HTTPS"]}
 STATUS: Schema = {"type": "string", "enum": [str(status) for status in Status]}
+
+
+def is_uuid(value: Any) -> bool:
+    return violation(UUID, value) is None
 
 
 def nullable(schema: Schema) -> Schema:

@@ -43,7 +43,7 @@ _OPTIONS = {
     "description": "an object {tenancy, form, zone, required, forbidden, preferred, options}, or null",
 }
 
-_PROPERTIES = {
+PROPERTIES = {
     "name": {"type": "string", "minLength": 1, "maxLength": 255, "description": "a string of 1 to 255 characters"},
     "description": {"type": "string", "maxLength": 255, "description": "a string of 0 to 255 characters"},
     "enabled": {"type": "boolean", "description": "true or false"},
@@ -60,13 +60,13 @@ _PROPERTIES = {
 
 def check_new(attributes: Any) -> None:
     """:raises InvalidRequest: the attributes of a new service type are wrong."""
-    check("service_type", {"properties": _PROPERTIES, "required": ["name"]}, attributes)
+    check("service_type", {"properties": PROPERTIES, "required": ["name"]}, attributes)
     _check_traits(attributes)
 
 
 def check_changes(changes: Any) -> None:
     """:raises InvalidRequest: the changes of a service type are wrong."""
-    check("service_type", {"properties": _PROPERTIES}, changes)
+    check("service_type", {"properties": PROPERTIES}, changes)
     _check_traits(changes)
 
 

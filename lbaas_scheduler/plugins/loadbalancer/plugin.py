@@ -14,6 +14,7 @@ from lbaas_scheduler.plugins.loadbalancer.base import Body, Document, Fields, Fi
 from lbaas_scheduler.plugins.loadbalancer.core import Casts, Core, PlacesResources, ServiceTypes
 from lbaas_scheduler.plugins.loadbalancer.endpoint import LoadBalancerEndpoint
 from lbaas_scheduler.plugins.loadbalancer.health_monitors import HealthMonitors
+from lbaas_scheduler.plugins.loadbalancer.hosting import Hosting
 from lbaas_scheduler.plugins.loadbalancer.members import Members
 from lbaas_scheduler.plugins.loadbalancer.pools import Pools
 from lbaas_scheduler.plugins.loadbalancer.vips import Vips
@@ -43,6 +44,7 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
         self.members = Members(core)
         self.health_monitors = HealthMonitors(core)
         self.associations = Associations(core)
+        self.hosting = Hosting(core, self.pools)
 
     @classmethod
     def build(cls, parts: Parts) -> Self:
@@ -140,3 +142,19 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
 
     def delete_pool_health_monitor(self, context: RequestContext, health_monitor_id: str, pool_id: str) -> None:
         self.associations.delete(context, health_monitor_id, pool_id)
+
+    def get_vips_on_device(
+        self,
+        context: RequestContext,
+        device_id: str,
+        filters: Filters | None = None,
+        fields: Fields | None = None,
+        **page: Any,
+    ) -> list[Document]:
+        return self.hosting.vips_on_device(context, device_id, filters, fields, **page)
+
+    def get_pools_on_agent(self, context: RequestContext, agent_id: str) -> list[Document]:
+        return self.hosting.pools_on_agent(context, agent_id)
+
+    def get_agent_of_pool(self, context: RequestContext, pool_id: str) -> str | None:
+        return self.hosting.agent_of_pool(context, pool_id)

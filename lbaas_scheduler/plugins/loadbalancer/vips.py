@@ -53,13 +53,13 @@ class Vips:
     def get(self, context: RequestContext, vip_id: str, fields: Fields | None = None) -> Document:
         """:raises VipNotFound: absent, or not the caller's."""
         row = self._core.database.read(lambda conn: _find(conn, context, vip_id))
-        return projected(_document(row), fields)
+        return projected(document(row), fields)
 
     def search(
         self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None, **page: Any
     ) -> list[Document]:
         asked = listing(context, VIP, filters, **page)
-        return [projected(_document(row), fields) for row in self._core.database.read(lambda conn: vips.rows(conn, asked))]
+        return [projected(document(row), fields) for row in self._core.database.read(lambda conn: vips.rows(conn, asked))]
 
     def update(self, context: RequestContext, vip_id: str, body: Body) -> Document:
         """Accepted in every state but PENDING_DELETE. Without ``session_persistence`` the stored one stays; null clears it.
@@ -146,10 +146,11 @@ def _read(conn: Connection, vip_id: str) -> Document:
     row = vips.find(conn, vip_id)
     if row is None:
         raise VipNotFound(id=vip_id)
-    return _document(row)
+    return document(row)
 
 
-def _document(row: Row[Any]) -> Document:
+def document(row: Row[Any]) -> Document:
+    """What an answer shows of a VIP."""
     return {
         **{name: getattr(row, name) for name in PLAIN},
         "session_persistence": _persistence(row),

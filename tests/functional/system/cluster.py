@@ -38,6 +38,9 @@ graceful_shutdown_seconds = 10
 [database]
 connection = {database_url}
 
+[api]
+enabled = false
+
 [LoadBalancer]
 device_handlers = haproxy
 scheduling_algorithm = least_loaded

@@ -1,0 +1,123 @@
+"""The Falcon application: from the table of routes to something that WSGI servers call."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import falcon
+from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
+
+from lbaas_scheduler.api import auth, bodies, errors, keystone, queries
+from lbaas_scheduler.api.operations import Call, Operation, Raw, Services
+from lbaas_scheduler.api.routes import ROUTES
+from lbaas_scheduler.conf.api import KEYSTONE
+from lbaas_scheduler.errors import LBaaSError, NotFound
+from lbaas_scheduler.schemas.access import is_id
+
+LOG = logging.getLogger(__name__)
+
+Wsgi = Callable[..., Any]
+
+
+def build(services: Services) -> Wsgi:
+    """The application, whole.
+
+    :raises ConfigurationError: the policy file is wrong, or what checks tokens cannot be set up.
+    """
+    app: Wsgi = _falcon(services)
+    if services.conf.api.auth_strategy == KEYSTONE:
+        app = keystone.protected(services.conf, app)
+    # It registers its options, and costs more than our own part of a request: only where there is a proxy.
+    proxied: Wsgi = HTTPProxyToWSGI(app, services.conf)
+    return proxied if services.conf.oslo_middleware.enable_proxy_headers_parsing else app
+
+
+def _falcon(services: Services) -> falcon.App:
+    rules = auth.Policies(services.conf)
+    app = falcon.App(middleware=[Suffixes(), auth.Callers(auth.identities(services.conf), rules), AccessLog()])
+    app.req_options.strip_url_path_trailing_slash = True
+    app.add_error_handler(Exception, errors.handle_unknown)
+    app.add_error_handler(falcon.HTTPError, errors.handle_http)
+    app.add_error_handler(LBaaSError, errors.handle_own)
+    runner = Runner(services, rules)
+    for path, operations in ROUTES.items():
+        app.add_route(path, _resource(runner, operations))
+    return app
+
+
+def _resource(runner: Runner, operations: Mapping[str, Operation]) -> object:
+    """A resource as Falcon wants it: an object with one method per verb."""
+    resource = _Resource()
+    for method, operation in operations.items():
+        setattr(resource, f"on_{method.lower()}", partial(runner.run, operation))
+    return resource
+
+
+class _Resource:
+    pass
+
+
+class Runner:
+    """What every request goes through: policy, body, handler, answer."""
+
+    def __init__(self, services: Services, rules: auth.Policies) -> None:
+        self._services = services
+        self._policies = rules
+        self._max_body_bytes = services.conf.api.max_body_bytes
+
+    def run(self, operation: Operation, req: falcon.Request, resp: falcon.Response, **ids: str) -> None:
+        caller = req.context.caller
+        if operation.rule is not None:
+            if caller is None:
+                raise falcon.HTTPUnauthorized(description="Authentication is required.", challenges=['Keystone uri=""'])
+            self._policies.check(operation.rule, caller)
+        for id_ in ids.values():
+            if not is_id(id_):
+                raise NotFound(resource=operation.tag, id=ascii(id_[:64]))
+        call = Call(
+            services=self._services,
+            context=caller,
+            url=f"{req.prefix}{req.path}",
+            root=req.prefix,
+            ids=ids,
+            query=queries.parse(req.params),
+            body=self._body(operation, req),
+        )
+        _answer(resp, operation, operation.run(call))
+
+    def _body(self, operation: Operation, req: falcon.Request) -> Any:
+        if not operation.envelope:
+            return None
+        return bodies.read(req, operation.envelope, operation.plural, self._max_body_bytes)
+
+
+def _answer(resp: falcon.Response, operation: Operation, result: Any) -> None:
+    resp.status = operation.status
+    if isinstance(result, Raw):
+        resp.status, resp.data, resp.content_type = result.status, result.data, result.content_type
+    elif operation.gives is not None:
+        resp.data, resp.content_type = json.dumps(result).encode(), falcon.MEDIA_JSON
+
+
+class Suffixes:
+    """``/v2.0/lb/vips.json`` is ``/v2.0/lb/vips``: clients of before 2017 say it so."""
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        if req.path.endswith(".json") and req.path != "/openapi.json":
+            req.path = req.path.removesuffix(".json")
+
+
+class AccessLog:
+    """A line per request."""
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        req.context.began = time.monotonic()
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: Any, _succeeded: bool) -> None:
+        took = (time.monotonic() - req.context.get("began", time.monotonic())) * 1000
+        LOG.info("%s %s %s %s %.1f ms", req.remote_addr, req.method, req.path, resp.status_code, took)

@@ -1,0 +1,157 @@
+"""The five operations that most nouns have, handed on to a plugin under the names that Neutron's plugins use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lbaas_scheduler.api import pages, wire
+from lbaas_scheduler.api.operations import Call, Operation, Schema, Services
+from lbaas_scheduler.schemas.access import projected
+from lbaas_scheduler.schemas.attributes import Noun, Verb
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a noun looks from outside: what a POST and a PUT take, what an answer shows, what a list can be filtered by."""
+
+    name: str
+    collection: str
+    post: Schema | None
+    put: Schema | None
+    view: Schema
+    filters: Mapping[str, Schema]
+
+    @classmethod
+    def of(cls, noun: Noun, optional: tuple[str, ...] = (), more: Mapping[str, Any] | None = None) -> Shape:
+        """From an attribute map; see :func:`.wire.view_schema`."""
+        return cls(
+            noun.name,
+            noun.collection,
+            wire.body_schema(noun, Verb.POST),
+            wire.body_schema(noun, Verb.PUT),
+            wire.view_schema(noun, optional, more),
+            wire.filter_schemas(noun),
+        )
+
+    @property
+    def words(self) -> str:
+        return self.name.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Crud:
+    """Operations of a noun.
+
+    :param plugin: who keeps the noun. Its methods are ``create_<name>``, ``get_<name>``, ``get_<collection>``, ``update_<name>``
+        and ``delete_<name>``.
+    :param tag: the chapter of the OpenAPI document.
+    :param show: what makes the answer of what the plugin returned.
+    """
+
+    shape: Shape
+    plugin: Callable[[Services], Any]
+    tag: str
+    may_fail: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    show: Callable[[Document], Document] = dict
+
+    def index(self) -> Operation:
+        def run(call: Call) -> Document:
+            search = getattr(self.plugin(call.services), f"get_{self.shape.collection}")
+            return pages.answer(call, self.shape.collection, lambda **asked: self._all(search(call.context, **asked)))
+
+        return self._operation("GET", run, f"get_{self.shape.name}", f"List {self.shape.collection.replace('_', ' ')}", "list")
+
+    def create(self) -> Operation:
+        def run(call: Call) -> Document:
+            return self._one(getattr(self.plugin(call.services), f"create_{self.shape.name}")(call.context, call.body))
+
+        return self._operation("POST", run, f"create_{self.shape.name}", f"Create a {self.shape.words}", "one", 201)
+
+    def read(self) -> Operation:
+        def run(call: Call) -> Document:
+            method = getattr(self.plugin(call.services), f"get_{self.shape.name}")
+            document = method(call.context, call.ids["id"], fields=call.query.fields or None)
+            return {self.shape.name: projected(self.show(document), call.query.fields)}
+
+        return self._operation("READ", run, f"get_{self.shape.name}", f"Show a {self.shape.words}", "part")
+
+    def update(self) -> Operation:
+        def run(call: Call) -> Document:
+            method = getattr(self.plugin(call.services), f"update_{self.shape.name}")
+            return self._one(method(call.context, call.ids["id"], call.body))
+
+        return self._operation("PUT", run, f"update_{self.shape.name}", f"Change a {self.shape.words}", "one")
+
+    def delete(self) -> Operation:
+        def run(call: Call) -> None:
+            getattr(self.plugin(call.services), f"delete_{self.shape.name}")(call.context, call.ids["id"])
+
+        return self._operation("DELETE", run, f"delete_{self.shape.name}", f"Delete a {self.shape.words}", "", 204)
+
+    def _one(self, document: Document) -> Document:
+        return {self.shape.name: self.show(document)}
+
+    def _all(self, documents: list[Document]) -> list[Document]:
+        return [self.show(document) for document in documents]
+
+    def _operation(self, verb: str, run: Any, rule: str, summary: str, answer: str, status: int = 200) -> Operation:
+        takes = {"POST": self.shape.post, "PUT": self.shape.put}.get(verb)
+        return Operation(
+            run=run,
+            rule=rule,
+            summary=summary,
+            tag=self.tag,
+            status=status,
+            envelope=self.shape.name if takes else "",
+            plural=self.shape.collection,
+            takes=takes,
+            gives={"list": list_of(self.shape), "one": one_of(self.shape), "part": part_of(self.shape)}.get(answer),
+            query=list_query(self.shape.filters) if answer == "list" else FIELDS if verb == "READ" else {},
+            may_fail=self.may_fail.get(verb, ()),
+        )
+
+
+FIELDS: Mapping[str, Schema] = {"fields": {"type": "array", "items": {"type": "string"}, "description": "show only these"}}
+
+
+def list_query(filters: Mapping[str, Schema]) -> dict[str, Schema]:
+    """The parameters of a list."""
+    name = {"type": "string", "enum": sorted(filters)}
+    return {
+        **{attribute: {"type": "array", "items": schema} for attribute, schema in filters.items()},
+        **FIELDS,
+        "limit": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 10**18 - 1,
+            "description": "objects per page; 0 = as many as possible",
+        },
+        "marker": {"type": "string", "minLength": 1, "maxLength": 36, "description": "id of the last object of the page before"},
+        "page_reverse": wire.BOOLEAN,
+        "sort_key": {"type": "array", "items": name},
+        "sort_dir": {"type": "array", "items": {"type": "string", "enum": ["asc", "desc"]}, "description": "one per sort_key"},
+    }
+
+
+def one_of(shape: Shape) -> Schema:
+    return {"type": "object", "properties": {shape.name: shape.view}, "required": [shape.name]}
+
+
+def part_of(shape: Shape) -> Schema:
+    """As :func:`one_of`; ``fields`` may leave any attribute out."""
+    return {"type": "object", "properties": {shape.name: {**shape.view, "required": []}}, "required": [shape.name]}
+
+
+def list_of(shape: Shape) -> Schema:
+    """Every attribute is optional in a list: ``fields`` may leave it out."""
+    item = {**shape.view, "required": []}
+    links = {"type": "array", "items": {"type": "object", "properties": {"rel": {"type": "string"}, "href": {"type": "string"}}}}
+    return {
+        "type": "object",
+        "properties": {shape.collection: {"type": "array", "items": item}, f"{shape.collection}_links": links},
+        "required": [shape.collection],
+    }

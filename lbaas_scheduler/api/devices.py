@@ -1,0 +1,90 @@
+"""Devices, for operators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from lbaas_scheduler.api import pages, wire
+from lbaas_scheduler.api.crud import Crud, Shape
+from lbaas_scheduler.api.operations import Call
+from lbaas_scheduler.devices import registry, schema
+from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus, Form
+from lbaas_scheduler.schemas import common
+
+TAG = "Devices"
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_NULLABLE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_OBJECT: dict[str, Any] = {"type": "object"}
+
+_VIEW: dict[str, Any] = {
+    "id": common.UUID,
+    "name": _TEXT,
+    "description": _TEXT,
+    "service": _TEXT,
+    "device_type": _TEXT,
+    "form": {"enum": [str(form) for form in Form]},
+    "tenant_id": _NULLABLE_TEXT,
+    "shared": {"type": "boolean"},
+    "zone": _TEXT,
+    "admin_state": {"enum": [str(state) for state in AdminState]},
+    "status": {"enum": [str(status) for status in DeviceStatus]},
+    "status_description": _TEXT,
+    "management": _OBJECT,
+    "capabilities": {"type": "array", "items": _TEXT},
+    "capacity": _OBJECT,
+    "interfaces": {"type": "array", "items": _OBJECT},
+    "agent_host": _NULLABLE_TEXT,
+    "extra": _OBJECT,
+    "generation": {"type": "integer"},
+    "usage": _OBJECT,
+    "agent": {"type": ["object", "null"]},
+    "created_at": _TEXT,
+    "updated_at": _TEXT,
+}
+_FILTERS = {name: wire.BOOLEAN if name == "shared" else {"type": "string", "maxLength": 255} for name in registry.FILTERS}
+
+SHAPE = Shape(
+    "device",
+    "devices",
+    post={
+        "type": "object",
+        "properties": {**schema.FIXED, **schema.CHANGEABLE},
+        "required": ["device_type"],
+        "additionalProperties": False,
+    },
+    put={
+        "type": "object",
+        "properties": {**schema.CHANGEABLE, "generation": {"type": "integer", "description": "change only this one"}},
+        "additionalProperties": False,
+    },
+    view={"type": "object", "properties": _VIEW, "required": sorted(_VIEW)},
+    filters=_FILTERS,
+)
+DEVICES = Crud(SHAPE, lambda services: services.devices, TAG)
+
+
+def _index(call: Call) -> dict[str, Any]:
+    return pages.answer(call, SHAPE.collection, _by_id(call) if _is_plain(call) else _as_a_whole(call))
+
+
+def _is_plain(call: Call) -> bool:
+    return not call.query.sorts and not call.query.page_reverse
+
+
+def _by_id(call: Call) -> pages.Search:
+    """The registry reads pages in the order of the ids."""
+
+    def search(*, filters: Any, fields: Any, limit: int, marker: str | None, **_order: Any) -> list[dict[str, Any]]:
+        return call.services.devices.get_devices(call.context, filters, fields, marker=marker, limit=limit)
+
+    return search
+
+
+def _as_a_whole(call: Call) -> pages.Search:
+    """In any other order it is read as a whole: operators sort fleets of thousands at most."""
+    return pages.in_memory(call.services.devices.get_devices(call.context, call.query.filters), _VIEW)
+
+
+INDEX = replace(DEVICES.index(), run=_index)

@@ -1,0 +1,77 @@
+"""What stands in the table of routes: one operation per method of a path, and what it is handed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from oslo_config import cfg
+from oslo_context.context import RequestContext
+
+from lbaas_scheduler.api.queries import Query
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.networks.registry import NetworkRegistry
+from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
+from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
+
+Schema = Mapping[str, Any]
+Ping = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the handlers hand requests on to. ``ping``: raises if nobody answers on the bus within so many seconds."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    balancers: LoadBalancerPlugin
+    devices: DeviceSchedulerPlugin
+    networks: NetworkRegistry
+    ping: Ping
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request. ``url``: where it was sent to, without its query. ``ids``: the variables of its path."""
+
+    services: Services
+    context: RequestContext
+    url: str
+    root: str
+    ids: Mapping[str, str]
+    query: Query
+    body: Any = None
+    """What lies in the envelope; None for an operation that takes no body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """An answer that is no JSON document, or whose status depends."""
+
+    data: bytes
+    content_type: str
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path.
+
+    ``rule``: the policy rule that is asked; None = for everybody, without authentication. ``envelope``: the key under which the
+    body lies; "" = it takes none. ``gives`` None = an empty answer. ``links``: further operations on what was created, for the
+    OpenAPI document.
+    """
+
+    run: Callable[[Call], Any]
+    rule: str | None
+    summary: str
+    tag: str
+    status: int = 200
+    envelope: str = ""
+    plural: str = ""
+    takes: Schema | None = None
+    gives: Schema | None = None
+    query: Mapping[str, Schema] = field(default_factory=dict)
+    may_fail: tuple[int, ...] = ()
+    """Statuses of errors beyond those that every operation may answer with."""

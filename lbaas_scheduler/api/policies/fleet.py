@@ -1,0 +1,21 @@
+"""Devices, agents and service types: the operators' side."""
+
+from __future__ import annotations
+
+from lbaas_scheduler.api.policies.base import ADMIN, READER, crud, rule
+
+RULES = (
+    *crud("device", "devices", "/v2.0/devices", ADMIN, ADMIN),
+    rule("get_device_vips", ADMIN, "See the VIPs on a device.", "GET /v2.0/devices/{id}/vips"),
+    *crud("service_type", "service_types", "/v2.0/service-types", READER, ADMIN),
+    rule("get_service_provider", READER, "See service types as LBaaS v1 shows them.", "GET /v2.0/service-providers"),
+    rule("get_agent", ADMIN, "See agents.", "GET /v2.0/agents", "GET /v2.0/agents/{id}"),
+    rule("update_agent", ADMIN, "Enable, disable or describe an agent.", "PUT /v2.0/agents/{id}"),
+    rule("delete_agent", ADMIN, "Forget an agent; others take its devices.", "DELETE /v2.0/agents/{id}"),
+    rule(
+        "get_loadbalancer-pools",
+        ADMIN,
+        "See the pools whose VIPs are on an agent's devices.",
+        "GET /v2.0/agents/{id}/loadbalancer-pools",
+    ),
+)

@@ -1,0 +1,63 @@
+"""The table of routes: path → method → operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lbaas_scheduler.api import agents, catalogue, devices, pools, ports, service_types, vips
+from lbaas_scheduler.api.agents import AGENTS
+from lbaas_scheduler.api.crud import Crud
+from lbaas_scheduler.api.devices import DEVICES
+from lbaas_scheduler.api.health_monitors import HEALTH_MONITORS
+from lbaas_scheduler.api.members import MEMBERS
+from lbaas_scheduler.api.networks import NETWORKS, SUBNETS
+from lbaas_scheduler.api.operations import Operation
+from lbaas_scheduler.api.pools import POOLS
+from lbaas_scheduler.api.service_types import SERVICE_TYPES
+from lbaas_scheduler.api.vips import VIPS
+
+Methods = Mapping[str, Operation]
+
+
+def _collection(noun: Crud) -> Methods:
+    return {"GET": noun.index(), "POST": noun.create()}
+
+
+def _item(noun: Crud) -> Methods:
+    return {"GET": noun.read(), "PUT": noun.update(), "DELETE": noun.delete()}
+
+
+ROUTES: Mapping[str, Methods] = {
+    "/": {"GET": catalogue.VERSIONS},
+    "/v2.0": {"GET": catalogue.RESOURCES},
+    "/v2.0/extensions": {"GET": catalogue.EXTENSION_INDEX},
+    "/v2.0/extensions/{id}": {"GET": catalogue.EXTENSION},
+    "/v2.0/lb/vips": _collection(VIPS),
+    "/v2.0/lb/vips/{id}": _item(VIPS),
+    "/v2.0/lb/vips/{id}/placement": {"GET": vips.PLACEMENT},
+    "/v2.0/lb/pools": _collection(POOLS),
+    "/v2.0/lb/pools/{id}": _item(POOLS),
+    "/v2.0/lb/pools/{id}/stats": {"GET": pools.STATS},
+    "/v2.0/lb/pools/{id}/loadbalancer-agent": {"GET": agents.AGENT_OF_POOL},
+    "/v2.0/lb/pools/{id}/health_monitors": {"POST": pools.ASSOCIATE},
+    "/v2.0/lb/pools/{id}/health_monitors/{monitor_id}": {"GET": pools.SHOW_ASSOCIATION, "DELETE": pools.DISSOCIATE},
+    "/v2.0/lb/members": _collection(MEMBERS),
+    "/v2.0/lb/members/{id}": _item(MEMBERS),
+    "/v2.0/lb/health_monitors": _collection(HEALTH_MONITORS),
+    "/v2.0/lb/health_monitors/{id}": _item(HEALTH_MONITORS),
+    "/v2.0/networks": _collection(NETWORKS),
+    "/v2.0/networks/{id}": _item(NETWORKS),
+    "/v2.0/subnets": _collection(SUBNETS),
+    "/v2.0/subnets/{id}": _item(SUBNETS),
+    "/v2.0/ports": {"GET": ports.INDEX},
+    "/v2.0/ports/{id}": {"GET": ports.READ, "DELETE": ports.DELETE},
+    "/v2.0/service-types": {"GET": service_types.INDEX, "POST": SERVICE_TYPES.create()},
+    "/v2.0/service-types/{id}": _item(SERVICE_TYPES),
+    "/v2.0/service-providers": {"GET": service_types.PROVIDERS},
+    "/v2.0/agents": {"GET": agents.INDEX},
+    "/v2.0/agents/{id}": {"GET": AGENTS.read(), "PUT": agents.UPDATE, "DELETE": AGENTS.delete()},
+    "/v2.0/agents/{id}/loadbalancer-pools": {"GET": agents.POOLS_ON_AGENT},
+    "/v2.0/devices": {"GET": devices.INDEX, "POST": DEVICES.create()},
+    "/v2.0/devices/{id}": _item(DEVICES),
+    "/v2.0/devices/{id}/vips": {"GET": vips.ON_DEVICE},
+}

@@ -1,0 +1,46 @@
+"""VIPs, and where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lbaas_scheduler.api import pages
+from lbaas_scheduler.api.crud import Crud, Shape, list_of, list_query
+from lbaas_scheduler.api.operations import Call, Operation
+from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP
+
+TAG = "VIPs"
+
+SHAPE = Shape.of(VIP)
+VIPS = Crud(SHAPE, lambda services: services.balancers, TAG, may_fail={"POST": (503,)})
+
+
+def _placement(call: Call) -> dict[str, Any]:
+    vip = call.services.balancers.get_vip(call.context, call.ids["id"], fields=["id"])
+    return {"placement": call.services.devices.get_placement(call.context, vip["id"])}
+
+
+def _on_device(call: Call) -> dict[str, Any]:
+    device = call.services.devices.get_device(call.context, call.ids["id"], fields=["id"])
+
+    def search(**asked: Any) -> list[dict[str, Any]]:
+        return call.services.balancers.get_vips_on_device(call.context, device["id"], **asked)
+
+    return pages.answer(call, SHAPE.collection, search)
+
+
+ON_DEVICE = Operation(
+    run=_on_device,
+    rule="get_device_vips",
+    summary="List the VIPs on a device",
+    tag=TAG,
+    gives=list_of(SHAPE),
+    query=list_query(SHAPE.filters),
+)
+PLACEMENT = Operation(
+    run=_placement,
+    rule="get_vip_placement",
+    summary="Show on which device a VIP is, and why",
+    tag=TAG,
+    gives={"type": "object", "properties": {"placement": {"type": "object"}}, "required": ["placement"]},
+)

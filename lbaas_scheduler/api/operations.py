@@ -14,6 +14,7 @@ from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
+from lbaas_scheduler.plugins.quotas import Quotas
 
 Schema = Mapping[str, Any]
 Ping = Callable[[float], None]
@@ -28,6 +29,7 @@ class Services:
     balancers: LoadBalancerPlugin
     devices: DeviceSchedulerPlugin
     networks: NetworkRegistry
+    quotas: Quotas
     ping: Ping
 
 

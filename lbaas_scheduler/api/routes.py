@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lbaas_scheduler.api import agents, catalogue, devices, pools, ports, service_types, vips
+from lbaas_scheduler.api import agents, catalogue, devices, pools, ports, quotas, service_types, vips
 from lbaas_scheduler.api.agents import AGENTS
 from lbaas_scheduler.api.crud import Crud
 from lbaas_scheduler.api.devices import DEVICES
@@ -57,6 +57,10 @@ ROUTES: Mapping[str, Methods] = {
     "/v2.0/agents": {"GET": agents.INDEX},
     "/v2.0/agents/{id}": {"GET": AGENTS.read(), "PUT": agents.UPDATE, "DELETE": AGENTS.delete()},
     "/v2.0/agents/{id}/loadbalancer-pools": {"GET": agents.POOLS_ON_AGENT},
+    "/v2.0/quotas": {"GET": quotas.INDEX},
+    "/v2.0/quotas/tenant": {"GET": quotas.TENANT},
+    "/v2.0/quotas/{id}": {"GET": quotas.READ, "PUT": quotas.UPDATE, "DELETE": quotas.DELETE},
+    "/v2.0/quotas/{id}/default": {"GET": quotas.DEFAULTS},
     "/v2.0/devices": {"GET": devices.INDEX, "POST": DEVICES.create()},
     "/v2.0/devices/{id}": _item(DEVICES),
     "/v2.0/devices/{id}/vips": {"GET": vips.ON_DEVICE},

@@ -34,6 +34,7 @@ from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
+from lbaas_scheduler.plugins.quotas import Quotas
 from lbaas_scheduler.plugins.reconciler import Reconciler
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.agent_api import AgentAPI
@@ -131,6 +132,7 @@ def rest_application(plant: Plant, ping: Ping) -> Wsgi:
             balancers=_loaded(plant.plugins, LoadBalancerPlugin),
             devices=_loaded(plant.plugins, DeviceSchedulerPlugin),
             networks=parts.networks,
+            quotas=parts.quotas,
             ping=ping,
         )
     )
@@ -149,17 +151,19 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     directory = AgentDirectory(database, assignments, caster, control, conf.scheduler.agent_down_seconds)
     connector = extensions.load_network_connector(conf, NetworkConnector)(database)  # type: ignore[call-arg]
     classes = _plugin_classes(conf)
+    quotas = Quotas(database, conf)
     parts = Parts(
         conf=conf,
         database=database,
         services=extensions.load_services(),
         placer=build_placer(conf, database, gates),
-        registry=_registry(conf, database, gates, assignments),
+        registry=_registry(conf, database, gates, assignments, quotas),
         service_types=ServiceTypes(database, _device_types(gates), {cls.service: name for name, cls in classes.items()}),
         agents=directory,
         caster=caster,
         networks=NetworkRegistry(database),
         connector=connector,
+        quotas=quotas,
     )
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
     return Plant(parts, plugins, assignments)
@@ -190,9 +194,12 @@ def _plugin_classes(conf: cfg.ConfigOpts) -> Mapping[str, type[ServicePluginBase
     return {name: extensions.load_service_plugin(name, ServicePluginBase) for name in conf.service_plugins}
 
 
-def _registry(conf: cfg.ConfigOpts, database: Database, gates: Mapping[str, HandlerGate], assignments: Assignments) -> Registry:
+def _registry(
+    conf: cfg.ConfigOpts, database: Database, gates: Mapping[str, HandlerGate], assignments: Assignments, quotas: Quotas
+) -> Registry:
     vault = Vault(conf.security.encryption_keys)
-    return Registry(database, handlers_of(gates), vault, assignments, conf.scheduler.handler_timeout_seconds)
+    timeout = conf.scheduler.handler_timeout_seconds
+    return Registry(database, handlers_of(gates), vault, assignments, timeout, quotas.reserve)
 
 
 def _device_types(gates: Mapping[str, HandlerGate]) -> Mapping[str, list[str]]:

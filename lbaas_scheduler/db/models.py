@@ -153,6 +153,8 @@ devices = table(
     required("load", sa.JSON, dict),
     required("failures", sa.Integer, 0),
     sa.Column("check_due_at", UtcDateTime, index=True),
+    # Since when it is OFFLINE; NULL = it is not.
+    sa.Column("offline_since", UtcDateTime),
     required("created_at", UtcDateTime),
     required("updated_at", UtcDateTime),
 )
@@ -217,9 +219,10 @@ device_agents = table(
 
 placements = table(
     "placements",
-    # role "current" is where the resource is; "target" is where it is moving to. A retry cannot claim twice.
+    # role "current" is where the resource is; "target" is where it is moving to; "leaving:<device id>" is what a device that it
+    # left still has of it. A retry cannot claim twice.
     sa.Column("resource_id", Id, primary_key=True),
-    sa.Column("role", sa.String(16), primary_key=True),
+    sa.Column("role", sa.String(64), primary_key=True),
     required("service", sa.String(64)),
     sa.Column("device_id", Id, sa.ForeignKey("devices.id"), nullable=False, index=True),
     required("tenant_id", Name),
@@ -375,4 +378,22 @@ pool_stats = table(
     "pool_stats",
     sa.Column("pool_id", Id, sa.ForeignKey("pools.id", ondelete="CASCADE"), primary_key=True),
     *(required(name, sa.BigInteger, 0) for name in ("bytes_in", "bytes_out", "active_connections", "total_connections")),
+)
+
+# --- quotas -----------------------------------------------------------------------------------------------------------
+
+quotas = table(
+    "quotas",
+    # What a tenant may have, where that is not the default. -1 = any number.
+    sa.Column("tenant_id", Name, primary_key=True),
+    sa.Column("resource", sa.String(64), primary_key=True),
+    required("limit", sa.Integer),
+)
+
+quota_turns = table(
+    "quota_turns",
+    # One row per tenant and limited resource, locked while one of it is created: so that counting and inserting are one step.
+    sa.Column("tenant_id", Name, primary_key=True),
+    sa.Column("resource", sa.String(64), primary_key=True),
+    required("taken", sa.BigInteger, 0),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -42,6 +42,8 @@ from lbaas_scheduler.sdk.handlers import DeviceHandler
 MAX_ATTEMPTS = 5
 """How often a change that named no generation is tried again after somebody else changed the device in between."""
 
+Reserve = Callable[[sa.Connection, str, str], None]
+
 FILTERS = frozenset(
     {"id", "name", "service", "device_type", "form", "tenant_id", "shared", "zone", "admin_state", "status", "agent_host"}
 )
@@ -52,6 +54,7 @@ class Registry:
 
     :param handlers: (service, device type) → handler.
     :param handler_timeout_seconds: what one call of a handler may take.
+    :param reserve: asked before a tenant's own device is stored, in its transaction; raises when the tenant has enough.
     """
 
     def __init__(
@@ -61,11 +64,13 @@ class Registry:
         vault: Vault,
         assignments: Assignments,
         handler_timeout_seconds: float = 1.0,
+        reserve: Reserve | None = None,
     ) -> None:
         self._database = database
         self._handlers = handlers
         self._vault = vault
         self._assignments = assignments
+        self._reserve = reserve
         by_service: dict[str, dict[str, DeviceHandler]] = defaultdict(dict)
         for (service, device_type), handler in handlers.items():
             by_service[service][device_type] = handler
@@ -216,6 +221,8 @@ class Registry:
     def _insert(self, conn: sa.Connection, device: Device, secret: str) -> None:
         if devices.get(conn, device.id) is not None:
             return  # The answer to the COMMIT got lost, and this is the second try.
+        if device.tenant_id is not None and self._reserve is not None:
+            self._reserve(conn, device.tenant_id, "device")
         class_id = _class_of(conn, device)
         devices.insert(conn, device, secret, class_id)
         device_load.insert(conn, device.id, class_id, described.limits(device))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lbaas_scheduler.plugins.casts import Caster
     from lbaas_scheduler.plugins.device_scheduler.placer import Placer
     from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
+    from lbaas_scheduler.plugins.quotas import Quotas
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Parts:
     caster: Caster
     networks: NetworkRegistry
     connector: NetworkConnector
+    quotas: Quotas
 
 
 class ServicePluginBase(ABC):

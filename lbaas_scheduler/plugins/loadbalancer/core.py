@@ -17,6 +17,7 @@ from lbaas_scheduler.domain.service_types import ServiceTypeChoice
 from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.errors import NotAuthorized, NotFound
 from lbaas_scheduler.plugins.device_scheduler.placer import Within
+from lbaas_scheduler.plugins.quotas import NoQuotas, QuotaGuard
 from lbaas_scheduler.scheduler.services import Service
 from lbaas_scheduler.sdk.networks import NetworkConnector
 
@@ -50,6 +51,7 @@ class Core:
     service: Service
     service_types: ServiceTypes
     cast_deadline_seconds: float
+    quotas: QuotaGuard = NoQuotas()
 
     def due_at(self) -> datetime:
         return utcnow() + timedelta(seconds=self.cast_deadline_seconds)

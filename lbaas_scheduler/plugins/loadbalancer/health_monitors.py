@@ -37,6 +37,7 @@ class HealthMonitors:
 
         def work(conn: Connection) -> Document:
             if not health_monitors.exists(conn, monitor_id):  # else a commit whose answer got lost
+                self._core.quotas.reserve(conn, values["tenant_id"], "health_monitor")
                 health_monitors.insert(conn, values)
             return _read(conn, monitor_id)
 

@@ -45,6 +45,7 @@ class Members:
             if not members.exists(conn, member_id):  # else a commit whose answer got lost
                 _check_free(conn, pool_id, values["address"], values["protocol_port"], member_id)
                 status = changes.status_after(held[pool_id], values["admin_state_up"], Status.PENDING_CREATE)
+                self._core.quotas.reserve(conn, values["tenant_id"], "member")
                 members.insert(conn, {**values, "status": status})
             return _read(conn, member_id), changes.placed(held)
 

@@ -159,6 +159,7 @@ class Placing:
             "service_type_id": plan.service_type.id,
             "status": Status.PENDING_CREATE,
         }
+        self._core.quotas.reserve(conn, values["tenant_id"], "vip")
         vips.insert(conn, columns)
         due_at = self._core.due_at()
         deployments.create(conn, values["id"], decision.device_id, epoch=decision.epoch, due_at=due_at)

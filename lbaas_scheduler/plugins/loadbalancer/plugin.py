@@ -18,6 +18,7 @@ from lbaas_scheduler.plugins.loadbalancer.hosting import Hosting
 from lbaas_scheduler.plugins.loadbalancer.members import Members
 from lbaas_scheduler.plugins.loadbalancer.pools import Pools
 from lbaas_scheduler.plugins.loadbalancer.vips import Vips
+from lbaas_scheduler.plugins.quotas import NoQuotas, QuotaGuard
 from lbaas_scheduler.scheduler.services import Service
 from lbaas_scheduler.sdk.networks import NetworkConnector
 
@@ -26,6 +27,7 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
     """LBaaS v1 on top of the device scheduler. Keeps no state: any number of servers may run it on one database.
 
     :param cast_deadline_seconds: after how long a change that no agent confirmed is cast again.
+    :param quotas: asked before anything is created; None = everybody may have everything.
     """
 
     def __init__(
@@ -37,8 +39,9 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
         service: Service,
         service_types: ServiceTypes,
         cast_deadline_seconds: float,
+        quotas: QuotaGuard | None = None,
     ) -> None:
-        core = Core(database, placer, caster, connector, service, service_types, cast_deadline_seconds)
+        core = Core(database, placer, caster, connector, service, service_types, cast_deadline_seconds, quotas or NoQuotas())
         self.vips = Vips(core)
         self.pools = Pools(core)
         self.members = Members(core)
@@ -56,6 +59,7 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
             service=parts.services[cls.service],
             service_types=parts.service_types,
             cast_deadline_seconds=parts.conf.scheduler.cast_deadline_seconds,
+            quotas=parts.quotas,
         )
 
     def rpc_endpoints(self) -> Sequence[Any]:

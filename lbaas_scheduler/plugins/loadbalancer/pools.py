@@ -52,6 +52,7 @@ class Pools:
 
         def work(conn: Connection) -> Document:
             if pools.find(conn, values["id"]) is None:  # else a commit whose answer got lost
+                self._core.quotas.reserve(conn, values["tenant_id"], "pool")
                 pools.insert(conn, {**values, "service_type_id": self._service_type_id(conn, provider)})
             return self._document(conn, values["id"])
 

@@ -41,6 +41,10 @@ connection = {database_url}
 [api]
 enabled = false
 
+[quotas]
+quota_vip = -1
+quota_pool = -1
+
 [LoadBalancer]
 device_handlers = haproxy
 scheduling_algorithm = least_loaded

@@ -23,6 +23,9 @@ depends_on = None
 
 Id = sa.String(36)
 Name = sa.String(255)
+AllocatorId = sa.String(37)
+Domain = sa.String(191)
+Value = sa.String(32)
 Sequence = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 UtcDateTime = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 
@@ -50,6 +53,8 @@ TABLES = (
     "health_monitors",
     "pool_monitors",
     "pool_stats",
+    "quotas",
+    "quota_turns",
 )
 
 
@@ -72,6 +77,7 @@ def upgrade() -> None:
     placements()
     networks()
     load_balancers()
+    allocator()
 
 
 def downgrade() -> None:
@@ -160,6 +166,7 @@ def devices() -> None:
         required("load", sa.JSON),
         required("failures", sa.Integer),
         sa.Column("check_due_at", UtcDateTime, index=True),
+        sa.Column("offline_since", UtcDateTime),
         required("created_at", UtcDateTime),
         required("updated_at", UtcDateTime),
     )
@@ -207,7 +214,7 @@ def placements() -> None:
     table(
         "placements",
         sa.Column("resource_id", Id, primary_key=True),
-        sa.Column("role", sa.String(16), primary_key=True),
+        sa.Column("role", sa.String(64), primary_key=True),
         required("service", sa.String(64)),
         sa.Column("device_id", Id, sa.ForeignKey("devices.id"), nullable=False, index=True),
         required("tenant_id", Name),
@@ -338,4 +345,110 @@ def load_balancers() -> None:
         "pool_stats",
         sa.Column("pool_id", Id, sa.ForeignKey("pools.id", ondelete="CASCADE"), primary_key=True),
         *(required(name, sa.BigInteger) for name in ("bytes_in", "bytes_out", "active_connections", "total_connections")),
+    )
+    table(
+        "quotas",
+        sa.Column("tenant_id", Name, primary_key=True),
+        sa.Column("resource", sa.String(64), primary_key=True),
+        required("limit", sa.Integer),
+    )
+    table(
+        "quota_turns",
+        sa.Column("tenant_id", Name, primary_key=True),
+        sa.Column("resource", sa.String(64), primary_key=True),
+        required("taken", sa.BigInteger),
+    )
+
+
+def allocator() -> None:
+    table(
+        "allocator_pools",
+        sa.Column("kind", sa.String(64), primary_key=True),
+        sa.Column("scope", sa.String(255), primary_key=True),
+        sa.Column("name", sa.String(128), primary_key=True),
+        sa.Column("id", AllocatorId, nullable=False, unique=True),
+        required("domain", Domain),
+        required("config", sa.JSON),
+        required("state", sa.String(16)),
+        required("generation", sa.Integer),
+        sa.Column("parent_allocation_id", AllocatorId, nullable=False, index=True),
+        required("carved", sa.JSON),
+        required("rev", sa.Integer),
+    )
+    table(
+        "allocator_claims",
+        sa.Column("domain", Domain, primary_key=True),
+        sa.Column("lo", Value, primary_key=True),
+        sa.Column("hi", Value, primary_key=True),
+        sa.Column("pool_id", AllocatorId, primary_key=True, index=True),
+        sa.Column("role", sa.String(16), primary_key=True),
+        required("rev", sa.Integer),
+    )
+    table(
+        "allocator_domains",
+        sa.Column("name", Domain, primary_key=True),
+        required("version", sa.Integer),
+        required("rev", sa.Integer),
+    )
+    table(
+        "allocator_allocations",
+        sa.Column("domain", Domain, primary_key=True),
+        sa.Column("value", Value, primary_key=True),
+        sa.Column("prefix_len", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("id", AllocatorId, nullable=False, unique=True),
+        required("kind", sa.String(64)),
+        required("pool_id", AllocatorId),
+        required("owner_type", sa.String(64)),
+        required("owner_id", sa.String(255)),
+        required("slot", sa.String(255)),
+        required("tenant_id", sa.String(255)),
+        required("part", sa.String(64)),
+        required("status", sa.String(16)),
+        sa.Column("parent_id", AllocatorId, nullable=False, index=True),
+        required("generation", sa.Integer),
+        required("request_id", sa.String(128)),
+        required("last_owner", sa.Text),
+        required("created_at", UtcDateTime),
+        sa.Column("due_at", UtcDateTime),
+        required("rev", sa.Integer),
+        sa.UniqueConstraint("owner_type", "owner_id", "pool_id", "slot"),
+        sa.Index("ix_allocator_allocations_pool", "pool_id", "tenant_id"),
+        sa.Index("ix_allocator_allocations_due", "pool_id", "status", "due_at"),
+    )
+    table(
+        "allocator_events",
+        sa.Column("rev", Sequence, primary_key=True, autoincrement=True),
+        sa.Column("stamp", sa.String(32), nullable=False, index=True),
+        required("at", UtcDateTime),
+        required("actor", sa.String(255)),
+        required("op", sa.String(16)),
+        required("kind", sa.String(64)),
+        required("pool_id", AllocatorId),
+        required("pool", sa.String(384)),
+        required("domain", Domain),
+        required("value", Value),
+        required("prefix_len", sa.Integer),
+        required("owner_type", sa.String(64)),
+        required("owner_id", sa.String(255)),
+        required("slot", sa.String(255)),
+        sa.Column("allocation_id", AllocatorId, nullable=False, index=True),
+        required("request_id", sa.String(128)),
+        required("note", sa.String(255)),
+        sa.Index("ix_allocator_events_owner", "owner_type", "owner_id"),
+        sa.Index("ix_allocator_events_pool", "pool"),
+    )
+    table(
+        "allocator_requests",
+        sa.Column("request_id", sa.String(128), primary_key=True),
+        required("result", sa.JSON),
+        required("at", UtcDateTime),
+        required("rev", sa.Integer),
+    )
+    table(
+        "allocator_notes",
+        sa.Column("topic", sa.String(128), primary_key=True),
+        sa.Column("name", sa.String(384), primary_key=True),
+        required("data", sa.LargeBinary),
+        required("version", sa.Integer),
+        required("rev", sa.Integer),
     )

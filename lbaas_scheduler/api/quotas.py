@@ -1,0 +1,75 @@
+"""Quotas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lbaas_scheduler.api import pages, wire
+from lbaas_scheduler.api.crud import Shape, list_of, list_query, one_of
+from lbaas_scheduler.api.operations import Call, Operation
+from lbaas_scheduler.plugins.quotas import QUOTA
+from lbaas_scheduler.schemas.attributes import Verb
+
+TAG = "Quotas"
+
+_LIMITS = wire.view_schema(QUOTA)
+SHAPE = Shape("quota", "quotas", post=None, put=wire.body_schema(QUOTA, Verb.PUT), view=_LIMITS, filters={})
+_LISTED = Shape(
+    "quota",
+    "quotas",
+    post=None,
+    put=None,
+    view={**_LIMITS, "properties": {"tenant_id": {"type": "string"}, **_LIMITS["properties"]}},
+    filters={"tenant_id": {"type": "string"}},
+)
+
+
+def _index(call: Call) -> dict[str, Any]:
+    found = pages.matching(call.services.quotas.list(call.context), call.query.filters, _LISTED.filters)
+    return pages.answer(call, "quotas", pages.in_memory(found, _LISTED.filters, "tenant_id"), "tenant_id")
+
+
+def _read(call: Call) -> dict[str, Any]:
+    return {"quota": call.services.quotas.get(call.context, call.ids["id"])}
+
+
+def _defaults(call: Call) -> dict[str, Any]:
+    return {"quota": call.services.quotas.get_defaults(call.context, call.ids["id"])}
+
+
+def _update(call: Call) -> dict[str, Any]:
+    return {"quota": call.services.quotas.update(call.context, call.ids["id"], call.body)}
+
+
+def _delete(call: Call) -> None:
+    call.services.quotas.delete(call.context, call.ids["id"])
+
+
+def _tenant(call: Call) -> dict[str, Any]:
+    """Whose quotas a client shows that names no tenant."""
+    return {"tenant": {"tenant_id": call.context.project_id}}
+
+
+INDEX = Operation(
+    _index, "get_quotas", "List tenants with quotas of their own", TAG, gives=list_of(_LISTED), query=list_query(_LISTED.filters)
+)
+READ = Operation(_read, "get_quota", "Show the quotas of a tenant", TAG, gives=one_of(SHAPE))
+DEFAULTS = Operation(_defaults, "get_quota", "Show what holds for a tenant without quotas of its own", TAG, gives=one_of(SHAPE))
+UPDATE = Operation(
+    _update,
+    "update_quota",
+    "Give a tenant quotas of its own",
+    TAG,
+    envelope="quota",
+    plural="quotas",
+    takes=SHAPE.put,
+    gives=one_of(SHAPE),
+)
+DELETE = Operation(_delete, "delete_quota", "Let the defaults hold for a tenant again", TAG, status=204)
+TENANT = Operation(
+    _tenant,
+    "get_quota",
+    "Show the tenant of the caller",
+    TAG,
+    gives={"type": "object", "properties": {"tenant": {"type": "object"}}, "required": ["tenant"]},
+)

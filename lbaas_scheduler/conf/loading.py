@@ -47,6 +47,8 @@ def read(conf: cfg.ConfigOpts, argv: Sequence[str], prog: str) -> None:
     :raises ConfigurationError: names the file, the group and the option, or what else is wrong.
     """
     log.register_options(conf)
+    # Every look at the schema's version has alembic announce itself in two lines.
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "alembic=WARN"])
     opts.register_all(conf)
     try:
         conf(

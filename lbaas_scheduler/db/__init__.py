@@ -1,0 +1,4 @@
+"""The database: tables, transactions, one store module per noun."""
+
+# So that the metadata is whole, whichever store is imported.
+from lbaas_scheduler.db import allocator_models as allocator_models

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.rig.daemon import Daemon
+from tests.rig.etcd import Etcd
 from tests.rig.mariadb import MariaDB
 from tests.rig.postgresql import PostgreSQL
 from tests.rig.rabbitmq import RabbitMQ
@@ -109,6 +110,12 @@ def mariadb_server(rig: Run) -> MariaDB:
     return _shared(rig, MariaDB)
 
 
+@pytest.fixture(scope="session")
+def etcd_server(rig: Run) -> Etcd:
+    """The run's etcd. Others use it too: do not stop it, take ``own_etcd`` for that."""
+    return _shared(rig, Etcd)
+
+
 @pytest.fixture
 def own_rabbitmq(rig: Run) -> Iterator[RabbitMQ]:
     """A broker that this test alone uses, to ``stop()``, ``kill()`` and ``start()`` again."""
@@ -129,6 +136,14 @@ def own_postgresql(rig: Run) -> Iterator[PostgreSQL]:
 def own_mariadb(rig: Run) -> Iterator[MariaDB]:
     """A server that this test alone uses, to ``stop()``, ``kill()`` and ``start()`` again."""
     service = _own(rig, MariaDB)
+    yield service
+    service.kill()
+
+
+@pytest.fixture
+def own_etcd(rig: Run) -> Iterator[Etcd]:
+    """An etcd that this test alone uses, to ``stop()``, ``kill()`` and ``start()`` again."""
+    service = _own(rig, Etcd)
     yield service
     service.kill()
 

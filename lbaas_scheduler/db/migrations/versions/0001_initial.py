@@ -55,6 +55,13 @@ TABLES = (
     "pool_stats",
     "quotas",
     "quota_turns",
+    "allocator_pools",
+    "allocator_claims",
+    "allocator_domains",
+    "allocator_allocations",
+    "allocator_events",
+    "allocator_requests",
+    "allocator_notes",
 )
 
 

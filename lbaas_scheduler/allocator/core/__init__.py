@@ -1,0 +1,1 @@
+"""Values, states, and the interfaces of drivers and kinds."""

@@ -1,0 +1,1 @@
+"""Stores: ``memory`` (one process), ``sql`` (SQLite, PostgreSQL, MariaDB), ``etcd``."""

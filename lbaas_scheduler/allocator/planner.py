@@ -1,0 +1,117 @@
+"""A tree of requests becomes one transaction.
+
+Nothing is read that need not be: the plan assumes that the pool is as this process remembers it, that the owner has no value yet, and
+that the next value of the window is free. The store refuses what is wrong and names it; only that is planned anew.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+
+from lbaas_scheduler.allocator import quotas, values
+from lbaas_scheduler.allocator.context import Context
+from lbaas_scheduler.allocator.core.drivers import Clash, Collision, Txn
+from lbaas_scheduler.allocator.core.requests import Grant, Request
+from lbaas_scheduler.allocator.core.states import Allocation, Note, Pool, RequestLog
+from lbaas_scheduler.allocator.leaves import Leaf, Terms
+from lbaas_scheduler.errors import Contention, LBaaSError
+
+TRIES = 10
+FRESH_AFTER = 3
+"""Collisions after which nothing that is remembered is trusted."""
+
+FIRST_PAUSE_SECONDS = 0.001
+DEADLINE_SECONDS = 30.0
+
+
+class Planner:
+    """Serves one call of ``allocate_many``."""
+
+    def __init__(self, context: Context, requests: Sequence[Request], terms: Terms) -> None:
+        self._context = context
+        self._terms = terms
+        self.collisions = 0
+        self._roots = [self._leaf(request, None) for request in requests]
+        self._leaves = [leaf for root in self._roots for leaf in root.walk()]
+
+    def run(self) -> list[Grant]:
+        """:raises Contention: others were faster, :data:`TRIES` times."""
+        give_up_at = time.monotonic() + DEADLINE_SECONDS
+        for turn in range(TRIES):
+            try:
+                self._commit()
+            except Collision as collision:
+                self.collisions += 1
+                answered = self._learn(collision.clashes)
+                if answered is not None:
+                    return answered
+            else:
+                return [root.grant() for root in self._roots]
+            if time.monotonic() > give_up_at:
+                break
+            if turn:
+                time.sleep(random.uniform(0, FIRST_PAUSE_SECONDS * 2**turn))  # noqa: S311  # spreads retries, guards nothing
+        raise Contention(dependency="The allocator", reason=f"{self.collisions} tries were overtaken", tries=self.collisions)
+
+    def _leaf(self, request: Request, parent: Leaf | None, part: str = "") -> Leaf:
+        leaf = Leaf(request, part, parent, self._context)
+        if part:
+            return leaf
+        if request.within is not None:
+            leaf.within = self._leaf(request.within, None)
+            leaf.within.look_up()
+        elif not parent or not parent.part:
+            leaf.children = [self._leaf(request, leaf, name) for name in leaf.other_parts()]
+        leaf.children += [self._leaf(child, leaf) for child in request.children]
+        return leaf
+
+    def _commit(self) -> None:
+        txn = self._context.driver.begin()
+        try:
+            self._build(txn)
+        except LBaaSError:
+            # Whoever has it already gets it again, whatever the pool's state is by now.
+            if not self._look_up_all():
+                raise
+            txn = self._context.driver.begin()
+            self._build(txn)
+        txn.commit()
+
+    def _build(self, txn: Txn) -> None:
+        chosen: dict[str, set[int]] = {}
+        for leaf in self._leaves:
+            leaf.build(txn, self._terms, chosen)
+        quotas.check(txn, [leaf for leaf in self._leaves if leaf.is_new])
+        if self._terms.request_id and txn.changes:
+            result = tuple(root.id for root in self._roots)
+            txn.insert(RequestLog(self._terms.request_id, result, self._context.now()))
+
+    def _look_up_all(self) -> bool:
+        """Whether an owner turned out to have a value already."""
+        return any([leaf.look_up() for leaf in self._leaves if leaf.is_new])
+
+    def _learn(self, clashes: Sequence[Clash]) -> list[Grant] | None:
+        """Correct what was wrong. :returns: the answer, if the request was answered before."""
+        for clash in clashes:
+            if isinstance(clash.state, RequestLog):
+                return values.answer(self._context, clash.state.request_id)
+            if not isinstance(clash.state, Note):
+                self._correct(clash)
+        if self.collisions >= FRESH_AFTER:
+            for leaf in self._leaves:
+                leaf.distrust()
+        return None
+
+    def _correct(self, clash: Clash) -> None:
+        for leaf in self._concerned(clash):
+            leaf.correct(clash)
+
+    def _concerned(self, clash: Clash) -> Iterator[Leaf]:
+        state = clash.state
+        if isinstance(state, Allocation):
+            return (leaf for leaf in self._leaves if state.id in leaf.ids())
+        if isinstance(state, Pool):
+            return (leaf for leaf in self._leaves if leaf.pool_id == state.id)
+        return iter(())

@@ -1,0 +1,58 @@
+"""What callers may call things: bounded, printable, so that keys, tables and lists stay readable and of known size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lbaas_scheduler.allocator.core.requests import CLUSTER, Owner, Request, Selector
+from lbaas_scheduler.errors import InvalidRequest
+
+LONGEST = {"owner type": 64, "owner id": 255, "slot": 128, "tenant id": 255, "pool name": 128, "scope": 255, "request id": 128,
+    "host": 128, "kind": 64, "actor": 255}  # fmt: skip
+"""Characters. Bounds of the columns, which are bounds of MariaDB's unique keys (3,072 bytes)."""
+
+
+def check_text(what: str, value: Any, *, may_be_empty: bool = False) -> None:
+    """:raises InvalidRequest: not a text, empty, too long, or not printable."""
+    if not isinstance(value, str):
+        raise InvalidRequest(f"The {what} is {value!r:.80}; give a text", what=what)
+    if len(value) > LONGEST[what]:
+        raise InvalidRequest(
+            f"The {what} has {len(value)} characters; {LONGEST[what]} are the most", what=what, length=len(value)
+        )
+    if not value and not may_be_empty:
+        raise InvalidRequest(f"The {what} is empty", what=what)
+    if not value.isprintable():
+        raise InvalidRequest(f"The {what} {value!r:.80} holds characters that cannot be printed", what=what)
+
+
+def check_selector(selector: Selector) -> None:
+    check_text("kind", selector.kind)
+    check_text("pool name", selector.name)
+    check_text("scope", selector.scope)
+    if selector.scope != CLUSTER and not selector.scope.startswith(("tenant:", "host:")):
+        raise InvalidRequest(f"The scope is '{selector.scope:.80}'; give cluster, tenant:ID or host:NAME", scope=selector.scope)
+
+
+def check_owner(owner: Owner) -> None:
+    check_text("owner type", owner.type)
+    check_text("owner id", owner.id)
+
+
+def check_request(request: Request) -> None:
+    """:raises InvalidRequest: names what is wrong."""
+    check_owner(request.owner)
+    check_text("slot", request.slot, may_be_empty=True)
+    check_text("tenant id", request.tenant_id, may_be_empty=True)
+    check_text("host", request.host, may_be_empty=True)
+    if "#" in request.slot:
+        raise InvalidRequest(f"The slot '{request.slot}' holds a '#', which is kept for the parts of a value", slot=request.slot)
+    if request.within is None:
+        if request.options is not None:
+            raise InvalidRequest("options belong to a request with 'within'; else the pool's definition says it")
+        check_selector(request.selector)
+    elif request.kind != "address" or request.within.kind != "subnet" or request.pool:
+        raise InvalidRequest("'within' is for an address in a subnet; leave its pool empty")
+    elif request.options is not None and not isinstance(request.options, Mapping):
+        raise InvalidRequest(f"options is {request.options!r:.80}; give words of an address pool's configuration")

@@ -1,0 +1,73 @@
+"""Allocations as callers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lbaas_scheduler.allocator.context import Context
+from lbaas_scheduler.allocator.core.drivers import Query, Stored
+from lbaas_scheduler.allocator.core.requests import Grant, owner_of
+from lbaas_scheduler.allocator.core.states import Allocation, RequestLog
+from lbaas_scheduler.errors import NotAllocated
+
+
+def grant(
+    context: Context,
+    allocation: Allocation,
+    children: Sequence[Grant] = (),
+    *,
+    created: bool = False,
+    within: Grant | None = None,
+) -> Grant:
+    return Grant(
+        id=allocation.id,
+        kind=allocation.kind,
+        value=context.show(allocation),
+        generation=allocation.generation,
+        status=allocation.status,
+        pool_id=allocation.pool_id,
+        owner=owner_of(allocation),
+        slot=allocation.slot,
+        part=allocation.part,
+        due_at=allocation.due_at,
+        created=created,
+        children=tuple(children),
+        within=within,
+    )
+
+
+def by_id(context: Context, allocation_id: str) -> Stored[Allocation]:
+    """:raises NotAllocated: it is not, or not any more."""
+    found = context.driver.first(Allocation, "id", allocation_id)
+    if found is None or found.state.status == "quarantined":
+        raise NotAllocated(id=allocation_id[:80])
+    return found
+
+
+def kids(context: Context, allocation_id: str) -> list[Stored[Allocation]]:
+    return context.driver.read(Query(Allocation, "kid", (allocation_id,)))
+
+
+def family(context: Context, root: Stored[Allocation]) -> list[Stored[Allocation]]:
+    """An allocation and all that hangs on it, children before their parents."""
+    found: list[Stored[Allocation]] = []
+    for child in kids(context, root.state.id):
+        found += family(context, child)
+    return [*found, root]
+
+
+def tree(context: Context, root: Stored[Allocation]) -> Grant:
+    """An allocation with its children."""
+    children = sorted((tree(context, kid) for kid in kids(context, root.state.id)), key=lambda child: (not child.part, child.id))
+    return grant(context, root.state, children)
+
+
+def answer(context: Context, request_id: str) -> list[Grant] | None:
+    """What a request with this id got; None = it is unknown by now.
+
+    :raises NotAllocated: it was released since; a request id is used once.
+    """
+    logged = context.driver.get(RequestLog, request_id)
+    if logged is None:
+        return None
+    return [tree(context, by_id(context, allocation_id)) for allocation_id in logged.state.result]

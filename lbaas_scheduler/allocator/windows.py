@@ -1,0 +1,198 @@
+"""Which free value to try next.
+
+Nobody keeps a list of free values, and no lock is held while one is chosen. A *window* is a handful of values that were free when a
+short stretch of the pool was read; they are tried one after the other, and the store's unique key decides. A reader sees at most a few
+hundred keys, whatever the pool's size. How long a window is trusted follows from what happens: without competitors it is used up,
+and each value that somebody else took meanwhile makes the next windows shorter, down to one read for each allocation.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import deque
+from collections.abc import Collection
+
+from lbaas_scheduler.allocator.core.drivers import Query, StateDriver
+from lbaas_scheduler.allocator.core.resource import Part
+from lbaas_scheduler.allocator.core.spans import Span, Spans
+from lbaas_scheduler.allocator.core.states import Allocation, hexed
+
+LONGEST, SHORTEST = 128, 1
+"""Values in a window."""
+
+PAGE, LARGEST_PAGE = 256, 4096
+"""Taken values that are read at once: at first, and after a stretch without a gap."""
+
+Key = tuple[str, str]
+"""A pool's id and a domain."""
+
+
+class Window:
+    """The next candidates for one pool in one domain."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.free: deque[int] = deque()
+        self.length = LONGEST // 4
+        self.cursor = 0
+
+    def shorten(self) -> None:
+        self.free.clear()
+        self.length = max(SHORTEST, self.length // 4)
+
+    def lengthen(self) -> None:
+        self.length = min(LONGEST, self.length * 2)
+
+
+class Windows:
+    """All windows of a process. Thread-safe: threads take from the same window, so they do not compete.
+
+    :param chance: for tests that want the same choice again.
+    """
+
+    def __init__(self, chance: random.Random | None = None) -> None:
+        self._chance = chance or random.Random()
+        self._windows: dict[Key, Window] = {}
+        self._lock = threading.Lock()
+
+    def pick(
+        self, driver: StateDriver, key: Key, part: Part, numbers: Spans, policy: str, avoid: Collection[int] = ()
+    ) -> int | None:
+        """A number that seems free; None after an authoritative look that found none.
+
+        :param numbers: what may be chosen.
+        :param avoid: numbers that this transaction has chosen already.
+        """
+        window = self._window(key)
+        with window.lock:
+            number = self._next(window, numbers, avoid)
+            if number is None:
+                self._fill(driver, window, key[1], numbers, policy, len(avoid))
+                number = self._next(window, numbers, avoid)
+            if number is not None:
+                window.cursor = numbers.place(number) + 1
+            return number
+
+    def lost(self, key: Key) -> None:
+        """A value of the window was taken by somebody else."""
+        window = self._window(key)
+        with window.lock:
+            window.shorten()
+
+    def forget(self, key: Key) -> None:
+        """The window is out of date: the pool was changed, or a value came back."""
+        window = self._window(key)
+        with window.lock:
+            window.free.clear()
+
+    def _window(self, key: Key) -> Window:
+        window = self._windows.get(key)
+        if window is None:
+            with self._lock:
+                window = self._windows.setdefault(key, Window())
+        return window
+
+    def _next(self, window: Window, numbers: Spans, avoid: Collection[int]) -> int | None:
+        while window.free:
+            number = window.free.popleft()
+            if number in numbers and number not in avoid:
+                return number
+        return None
+
+    def _fill(self, driver: StateDriver, window: Window, domain: str, numbers: Spans, policy: str, extra: int) -> None:
+        if not numbers:
+            return
+        window.lengthen()
+        wanted = window.length + extra
+        if policy == "lowest":
+            found = lowest(driver, domain, numbers, 0, wanted)
+        elif policy == "next_fit":
+            start = window.cursor % numbers.size
+            found = lowest(driver, domain, numbers, start, wanted) or lowest(driver, domain, numbers, 0, wanted)
+        else:
+            found = self._anywhere(driver, domain, numbers, wanted)
+        window.free.extend(found)
+
+    def _anywhere(self, driver: StateDriver, domain: str, numbers: Spans, wanted: int) -> list[int]:
+        start = self._chance.randrange(numbers.size)
+        taken, end = stretch(driver, domain, numbers, start, PAGE)
+        found = self._sample(numbers, start, end, taken, wanted)
+        if not found:
+            found = lowest(driver, domain, numbers, start, wanted) or lowest(driver, domain, numbers, 0, wanted)
+            self._chance.shuffle(found)
+        return found
+
+    def _sample(self, numbers: Spans, start: int, end: int, taken: set[int], wanted: int) -> list[int]:
+        """Some of the free numbers at the places ``start`` to ``end``."""
+        if end - start <= 4 * (wanted + len(taken)):
+            free = [number for number in map(numbers.at, range(start, end)) if number not in taken]
+            self._chance.shuffle(free)
+            return free[:wanted]
+        # At most a quarter of the stretch is taken or chosen: throwing again is cheap.
+        chosen: dict[int, None] = {}
+        while len(chosen) < wanted:
+            number = numbers.at(self._chance.randrange(start, end))
+            if number not in taken:
+                chosen[number] = None
+        return list(chosen)
+
+
+def stretch(driver: StateDriver, domain: str, numbers: Spans, start: int, page: int) -> tuple[set[int], int]:
+    """The taken numbers from a place on, and the place up to which that is all of them."""
+    lo, hi = numbers.at(start), numbers.items[-1].hi
+    query = Query(Allocation, prefix=(domain,), lo=hexed(lo), hi=hexed(hi), limit=page)
+    taken = [int(key[1], 16) for key in driver.keys(query)]
+    end = numbers.size if len(taken) < page else numbers.place(taken[-1] + 1)
+    return set(taken), end
+
+
+def lowest(driver: StateDriver, domain: str, numbers: Spans, start: int, wanted: int) -> list[int]:
+    """The first free numbers from a place on.
+
+    Reads a page; where it leaves no gap, a larger one; then halves the rest by counting, so memory stays constant.
+    """
+    page = PAGE
+    while start < numbers.size:
+        if page > LARGEST_PAGE:
+            return _by_count(driver, domain, numbers, start)
+        taken, end = stretch(driver, domain, numbers, start, page)
+        free: list[int] = []
+        for place in range(start, end):
+            number = numbers.at(place)
+            if number not in taken:
+                free.append(number)
+                if len(free) >= wanted:
+                    break
+        if free:
+            return free
+        start, page = end, page * 4
+    return []
+
+
+def _by_count(driver: StateDriver, domain: str, numbers: Spans, start: int) -> list[int]:
+    first = numbers.at(start)
+    for span in numbers.items:
+        if span.hi < first:
+            continue
+        found = _gap(driver, domain, Span(max(span.lo, first), span.hi), numbers.step)
+        if found is not None:
+            return [found]
+    return []
+
+
+def _gap(driver: StateDriver, domain: str, span: Span, step: int) -> int | None:
+    def is_full(lo: int, hi: int) -> bool:
+        taken = driver.count(Query(Allocation, prefix=(domain,), lo=hexed(lo), hi=hexed(hi)))
+        return taken >= (hi - lo) // step + 1
+
+    lo, hi = span
+    if is_full(lo, hi):
+        return None
+    while lo < hi:
+        middle = lo + (hi - lo) // step // 2 * step
+        if is_full(lo, middle):
+            lo = middle + step
+        else:
+            hi = middle
+    return lo

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from lbaas_scheduler.db import candidate_sql, devices
+from lbaas_scheduler.db import candidate_sql, device_capacities, device_networks, devices
 from lbaas_scheduler.db.class_cache import ClassCache
 from lbaas_scheduler.db.models import STANDARD_CLASSES
 from lbaas_scheduler.db.session import Database
@@ -24,6 +24,7 @@ from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.devices import Candidate, Device
 from lbaas_scheduler.domain.fleet import DeviceClass, Diagnosis, Page, PageQuery, Resolution
 from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.simulation import Prospect
 from lbaas_scheduler.domain.trail import MAX_REJECTIONS, Rejection
 
 MAX_KEPT_DEVICES = 10_000
@@ -97,6 +98,16 @@ class SqlCandidates:
             found.update(read)
         return found
 
+    def prospect(self, candidate: Candidate, request: ScheduleRequest) -> Prospect:
+        """What a claim would meet on the candidate's device, beyond what its page said."""
+        device = candidate.device
+
+        def work(conn: Connection) -> Prospect:
+            own = device_capacities.usage(conn, [device.id]).get(device.id, {})
+            return Prospect(own, device_networks.fits(conn, device, request.networks))
+
+        return self._database.read(work)
+
     def diagnose(self, request: ScheduleRequest, resolution: Resolution, known: Collection[str]) -> Diagnosis:
         heard_since = utcnow() - self._agent_down
         census = candidate_sql.census(request, heard_since, known)
@@ -132,6 +143,7 @@ def _candidate(row: Row[Any], device: Device, networks: Sequence[str]) -> Candid
         networks=frozenset(network for number, network in enumerate(networks) if getattr(row, f"wired_{number}")),
         hosts_tenant=bool(row.hosts_tenant),
         load=row.rank,
+        seq=row.seq,
     )
 
 

@@ -33,6 +33,17 @@ def attach(conn: Connection, device: Device, network_ids: Collection[str]) -> bo
     return True
 
 
+def fits(conn: Connection, device: Device, network_ids: Collection[str]) -> bool:
+    """Whether :func:`attach` would succeed now. Changes nothing."""
+    if not network_ids or not device.interfaces:
+        return True
+    here = sa.select(C.network_id).where(C.device_id == device.id, C.network_id.in_(sorted(network_ids)))
+    new = len(set(network_ids) - set(conn.scalars(here)))
+    wired = _wired(conn, device)
+    room = [it.max_vlans - wired.get(it.name, 0) for it in device.interfaces if it.max_vlans >= 0]
+    return len(room) < len(device.interfaces) or new <= sum(max(0, free) for free in room)
+
+
 def detach(conn: Connection, device_id: str, network_ids: Collection[str]) -> None:
     """Unwire the networks for one resource; the last one frees the VLAN."""
     if not network_ids:
@@ -62,11 +73,16 @@ def _wire(conn: Connection, device: Device, network_id: str) -> bool:
     return True
 
 
+def _wired(conn: Connection, device: Device) -> dict[str, int]:
+    """Interface → how many networks it carries."""
+    return {row.interface: row.networks for row in conn.execute(_COUNT, {"device": device.id})}
+
+
 def _free_interface(conn: Connection, device: Device) -> str | None:
     """The first interface with a VLAN left; "" for a device without registered interfaces."""
     if not device.interfaces:
         return ""
-    wired = {row.interface: row.networks for row in conn.execute(_COUNT, {"device": device.id})}
+    wired = _wired(conn, device)
     for interface in device.interfaces:
         if interface.max_vlans < 0 or wired.get(interface.name, 0) < interface.max_vlans:
             return interface.name

@@ -78,3 +78,5 @@ class Candidate:
     """Fill of the fullest standard resource class, in 1/10,000."""
     weight: float = 50.0
     """How well it suits in the words of its handler, 0..100; set before an algorithm ranks."""
+    seq: int = 0
+    """Grows with registration."""

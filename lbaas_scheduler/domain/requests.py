@@ -49,6 +49,8 @@ class ScheduleRequest:
     """Name of the algorithm; "" = the service's configured one."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the algorithm (``strict``, …)."""
+    rule: str = ""
+    """Name of the placement rule that shaped this request; for the trail only."""
     resource: Any = None
 
 

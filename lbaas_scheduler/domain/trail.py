@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 MAX_REJECTIONS = 20
-"""A trail names at most this many devices; beyond, it counts."""
+"""A trail names at most this many refused devices; beyond, it counts."""
+
+MAX_CONSIDERED = 5
+"""A trail names at most this many of the devices that would have done, best first."""
 
 FIRST_EPOCH = 1
 """Of a resource's first deployment."""
@@ -26,6 +29,20 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True)
+class Considered:
+    """One device that would have done. ``load``: fill of its fullest standard resource class in 1/10,000; ``weight``: how well it
+    suits in the words of its handler, 0..100."""
+
+    device_id: str
+    device_name: str
+    load: int
+    weight: float
+
+    def described(self) -> str:
+        return f"{self.device_name} ({self.load / 100:g} % full, weight {self.weight:g})"
+
+
+@dataclass(frozen=True, slots=True)
 class Trail:
     """The decision's own account: bounded in size, stored with the placement."""
 
@@ -36,11 +53,19 @@ class Trail:
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Code → how many devices it dropped, the first one that applied."""
     rejections: tuple[Rejection, ...] = ()
+    considered: tuple[Considered, ...] = ()
+    """The devices that could have taken it, in the order of the algorithm's preference."""
+    rule: str = ""
+    """Name of the placement rule that applied; "" = none did."""
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Trail:
         """The reverse of :func:`dataclasses.asdict`, after a trip through JSON."""
-        return cls(**{**document, "rejections": tuple(Rejection(**it) for it in document["rejections"])})
+        named = {
+            "rejections": tuple(Rejection(**it) for it in document["rejections"]),
+            "considered": tuple(Considered(**it) for it in document.get("considered", ())),
+        }
+        return cls(**{**document, **named})
 
     def extended(self, rejections: Sequence[Rejection]) -> Trail:
         """The same with further rejections, within the bound."""
@@ -53,6 +78,17 @@ class Trail:
         if not self.dropped:
             return "no device of the wanted types is registered."
         return ", ".join(f"{count} × {code}" for code, count in sorted(self.dropped.items())) + "."
+
+    def why(self, device_id: str) -> str:
+        """One sentence for a person: why it is this device and no other."""
+        chosen = next((it for it in self.considered if it.device_id == device_id), None)
+        others = [it.described() for it in self.considered if it.device_id != device_id]
+        picked = f"{self.algorithm} took {chosen.described() if chosen else device_id}"
+        against = f" before {', '.join(others)}" if others else ""
+        examined = f"{self.examined} device{'' if self.examined == 1 else 's'} examined"
+        refused = f", refused: {self.summary().rstrip('.')}" if self.dropped else ""
+        rule = f"; placement rule '{self.rule}' applied" if self.rule else ""
+        return f"{picked}{against} ({examined}{refused}{rule})."
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class Scheduler:
         self._options = options or {}
 
     def recorder(self, request: ScheduleRequest) -> Recorder:
-        return Recorder(request.algorithm or self._default_algorithm, request.tenancy)
+        return Recorder(request.algorithm or self._default_algorithm, request.tenancy, request.rule)
 
     def pages(
         self, request: ScheduleRequest, resolution: Resolution, reader: CandidateReader, recorder: Recorder
@@ -87,7 +87,9 @@ class Scheduler:
             ranked = algorithm.rank(request, [each.candidate for each in judged.values()], random)
             if algorithm.vendors_select:
                 ranked = self._gate.select(request, ranked, recorder)
-            yield _prefer([judged[candidate.device.id] for candidate in ranked], request.preferred)
+            preferred = _prefer([judged[candidate.device.id] for candidate in ranked], request.preferred)
+            recorder.consider([it.candidate for it in preferred])
+            yield preferred
 
     def _read(
         self,

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lbaas_scheduler.domain.devices import Candidate
 from lbaas_scheduler.domain.fleet import Diagnosis, Page
-from lbaas_scheduler.domain.trail import MAX_REJECTIONS, Rejection, Trail
+from lbaas_scheduler.domain.trail import MAX_CONSIDERED, MAX_REJECTIONS, Considered, Rejection, Trail
 
 
 class Recorder:
     """Counts every rejection and keeps the first :data:`~lbaas_scheduler.domain.trail.MAX_REJECTIONS` whole."""
 
-    def __init__(self, algorithm: str, tenancy: str) -> None:
+    def __init__(self, algorithm: str, tenancy: str, rule: str = "") -> None:
         self._algorithm = algorithm
         self._tenancy = tenancy
+        self._rule = rule
+        self._considered: tuple[Considered, ...] = ()
         self._dropped: Counter[str] = Counter()
         self._rejections: list[Rejection] = []
         self._rejected: set[str] = set()
@@ -33,6 +35,10 @@ class Recorder:
         self.examined += examined
         for rejection in page.rejections:
             self.add(rejection)
+
+    def consider(self, ranked: Sequence[Candidate]) -> None:
+        """A page of devices that would all do, best first. The trail names the best ones of the last page."""
+        self._considered = tuple(Considered(it.device.id, it.device.name, it.load, it.weight) for it in ranked[:MAX_CONSIDERED])
 
     def reject(self, candidate: Candidate, code: str, reason: str) -> None:
         self.add(Rejection(candidate.device.id, candidate.device.name, code, reason))
@@ -60,4 +66,6 @@ class Recorder:
             examined=self.examined,
             dropped=dict(self._dropped),
             rejections=tuple(self._rejections),
+            considered=self._considered,
+            rule=self._rule,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from typing import TypeVar
 
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy.engine import Connection
@@ -13,14 +14,18 @@ from lbaas_scheduler.db import placements
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.capacity import VIPS
 from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
+from lbaas_scheduler.domain.simulation import Simulation
 from lbaas_scheduler.domain.trail import FIRST_EPOCH, Decision, Rejection, Trail
 from lbaas_scheduler.errors import InvalidRequest, NoValidDevice, Unavailable
 from lbaas_scheduler.scheduler.classes import resolve
-from lbaas_scheduler.scheduler.framework import CandidateReader, ClassesChanged, Scheduler
+from lbaas_scheduler.scheduler.framework import ClassesChanged, Scheduler
 from lbaas_scheduler.scheduler.gate import Judged
 from lbaas_scheduler.scheduler.recorder import Recorder
+from lbaas_scheduler.scheduler.simulation import MAX_COUNT, Foresight, simulate
 
 LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 Within = Callable[[Connection, Decision], None]
 """Writes what belongs to a placement in its transaction. May be called again for the same decision, after a deadlock."""
@@ -38,7 +43,7 @@ class Placer:
     :param schedulers: service → its scheduler.
     """
 
-    def __init__(self, database: Database, reader: CandidateReader, schedulers: Mapping[str, Scheduler]) -> None:
+    def __init__(self, database: Database, reader: Foresight, schedulers: Mapping[str, Scheduler]) -> None:
         self._database = database
         self._reader = reader
         self._schedulers = schedulers
@@ -51,17 +56,23 @@ class Placer:
         :raises InvalidRequest: the service is unknown.
         :raises Unavailable: the database is away.
         """
-        for _ in range(MAX_REFRESHES):
-            try:
-                return self._place(request, within)
-            except ClassesChanged:
-                self._reader.refresh()
-        raise Unavailable(dependency="The scheduler", reason="classes of devices were added faster than it could read them")
+        return self._with_classes(lambda: self._place(request, within))
+
+    def simulate(self, request: ScheduleRequest, count: int = 1) -> Simulation:
+        """A dry run: where ``count`` resources such as ``request`` would go one after the other, and what fills up first.
+
+        Nothing is claimed or written, and no transaction is open while handlers are asked.
+
+        :raises InvalidRequest: the service is unknown, or the count is out of bounds.
+        :raises Unavailable: the database is away.
+        """
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_COUNT:
+            raise InvalidRequest(reason=f"count must be an integer from 1 to {MAX_COUNT}")
+        scheduler = self._scheduler_for(request)
+        return self._with_classes(lambda: simulate(scheduler, self._reader, request, count))
 
     def _place(self, request: ScheduleRequest, within: Within | None) -> Decision:
-        scheduler = self._scheduler(request.service)
-        if request.tenancy is Tenancy.DEDICATED and VIPS not in request.demand:
-            raise InvalidRequest(reason=f"only what demands {VIPS} can have a device of its own (tenancy {Tenancy.DEDICATED})")
+        scheduler = self._scheduler_for(request)
         recorder = scheduler.recorder(request)
         resolution = resolve(self._reader.classes(), request)
         for page in scheduler.pages(request, resolution, self._reader, recorder):
@@ -90,12 +101,23 @@ class Placer:
             recorder.add(rejection)
         return decision
 
-    def _scheduler(self, service: str) -> Scheduler:
-        try:
-            return self._schedulers[service]
-        except KeyError:
+    def _with_classes(self, work: Callable[[], T]) -> T:
+        """``work``, over again whenever it was done on classes of devices that are out of date."""
+        for _ in range(MAX_REFRESHES):
+            try:
+                return work()
+            except ClassesChanged:
+                self._reader.refresh()
+        raise Unavailable(dependency="The scheduler", reason="classes of devices were added faster than it could read them")
+
+    def _scheduler_for(self, request: ScheduleRequest) -> Scheduler:
+        scheduler = self._schedulers.get(request.service)
+        if scheduler is None:
             known = ", ".join(sorted(self._schedulers))
-            raise InvalidRequest(reason=f"no scheduler is loaded for service '{service}'; loaded: {known}") from None
+            raise InvalidRequest(reason=f"no scheduler is loaded for service '{request.service}'; loaded: {known}")
+        if request.tenancy is Tenancy.DEDICATED and VIPS not in request.demand:
+            raise InvalidRequest(reason=f"only what demands {VIPS} can have a device of its own (tenancy {Tenancy.DEDICATED})")
+        return scheduler
 
 
 def _claim_first(

@@ -51,9 +51,9 @@ docs: ## doc/build/html
 	$(BIN)/python -m sphinx -q -W --keep-going -b html doc/source doc/build/html
 	echo 'doc/build/html/index.html' >&2
 
-genconfig: ## etc/scheduler.conf from the options in the code
+genconfig: ## etc/scheduler.conf and etc/policy.yaml.sample from the code
 	tools/venv $(VENV) $(TEST_EXTRAS)
-	$(BIN)/python tools/genconfig.py
+	$(BIN)/python tools/genconfig.py && $(BIN)/python tools/genpolicy.py
 
 build: ## wheel and source archive in dist/
 	tools/venv $(VENV) $(TEST_EXTRAS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,6 +14,7 @@ import falcon
 from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 
 from lbaas_scheduler.api import auth, bodies, errors, keystone, queries
+from lbaas_scheduler.api.metrics import RequestMeter
 from lbaas_scheduler.api.operations import Call, Operation, Raw, Services
 from lbaas_scheduler.api.routes import ROUTES
 from lbaas_scheduler.conf.api import KEYSTONE
@@ -39,7 +41,9 @@ def build(services: Services) -> Wsgi:
 
 def _falcon(services: Services) -> falcon.App:
     rules = auth.Policies(services.conf)
-    app = falcon.App(middleware=[Suffixes(), auth.Callers(auth.identities(services.conf), rules), AccessLog()])
+    app = falcon.App(
+        middleware=[Suffixes(), auth.Callers(auth.identities(services.conf), rules), RequestMeter(services.meters), AccessLog()]
+    )
     app.req_options.strip_url_path_trailing_slash = True
     app.add_error_handler(Exception, errors.handle_unknown)
     app.add_error_handler(falcon.HTTPError, errors.handle_http)
@@ -77,7 +81,7 @@ class Runner:
                 raise falcon.HTTPUnauthorized(description="Authentication is required.", challenges=['Keystone uri=""'])
             self._policies.check(operation.rule, caller)
         for id_ in ids.values():
-            if not is_id(id_):
+            if not _may_be_id(operation, id_):
                 raise NotFound(resource=operation.tag, id=ascii(id_[:64]))
         call = Call(
             services=self._services,
@@ -102,6 +106,12 @@ def _answer(resp: falcon.Response, operation: Operation, result: Any) -> None:
         resp.status, resp.data, resp.content_type = result.status, result.data, result.content_type
     elif operation.gives is not None:
         resp.data, resp.content_type = json.dumps(result).encode(), falcon.MEDIA_JSON
+
+
+def _may_be_id(operation: Operation, text: str) -> bool:
+    """Whether anything can be called so; a database need not be asked for what it may choke on."""
+    pattern = operation.ids.get("pattern")
+    return is_id(text) if pattern is None else re.fullmatch(pattern, text, re.ASCII) is not None
 
 
 class Suffixes:

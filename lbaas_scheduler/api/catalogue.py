@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lbaas_scheduler.api.operations import Call, Operation
+from lbaas_scheduler.api.operations import NAME_IN_PATH, Call, Operation
 from lbaas_scheduler.errors import NotFound
 
 TAG = "Catalogue"
@@ -68,4 +68,4 @@ def _answer(name: str, kind: str) -> dict[str, Any]:
 VERSIONS = Operation(_versions, None, "List the versions of the API", TAG, gives=_answer("versions", "array"))
 RESOURCES = Operation(_resources, None, "List the collections of the version", TAG, gives=_answer("resources", "array"))
 EXTENSION_INDEX = Operation(_extensions, None, "List extensions", TAG, gives=_answer("extensions", "array"))
-EXTENSION = Operation(_extension, None, "Show an extension", TAG, gives=_answer("extension", "object"))
+EXTENSION = Operation(_extension, None, "Show an extension", TAG, gives=_answer("extension", "object"), ids=NAME_IN_PATH)

@@ -38,8 +38,13 @@ class Shape:
         )
 
     @property
+    def title(self) -> str:
+        """Its name among the schemas of the OpenAPI document."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
+    @property
     def words(self) -> str:
-        return self.name.replace("_", " ")
+        return "VIP" if self.name == "vip" else self.name.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ class Crud:
             status=status,
             envelope=self.shape.name if takes else "",
             plural=self.shape.collection,
-            takes=takes,
+            takes=takes and {"title": f"{self.shape.title}{'Create' if verb == 'POST' else 'Update'}", **takes},
             gives={"list": list_of(self.shape), "one": one_of(self.shape), "part": part_of(self.shape)}.get(answer),
             query=list_query(self.shape.filters) if answer == "list" else FIELDS if verb == "READ" else {},
             may_fail=self.may_fail.get(verb, ()),
@@ -137,21 +142,36 @@ def list_query(filters: Mapping[str, Schema]) -> dict[str, Schema]:
     }
 
 
+LINKS: Schema = {
+    "title": "Links",
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"rel": {"enum": ["next", "previous"]}, "href": {"type": "string"}},
+        "required": ["rel", "href"],
+    },
+}
+
+
+def _part(shape: Shape) -> Schema:
+    """``fields`` may leave any attribute out."""
+    return {"title": f"{shape.title}Part", **{name: value for name, value in shape.view.items() if name != "required"}}
+
+
 def one_of(shape: Shape) -> Schema:
-    return {"type": "object", "properties": {shape.name: shape.view}, "required": [shape.name]}
+    view = {"title": shape.title, **shape.view}
+    return {"type": "object", "properties": {shape.name: view}, "required": [shape.name]}
 
 
 def part_of(shape: Shape) -> Schema:
     """As :func:`one_of`; ``fields`` may leave any attribute out."""
-    return {"type": "object", "properties": {shape.name: {**shape.view, "required": []}}, "required": [shape.name]}
+    return {"type": "object", "properties": {shape.name: _part(shape)}, "required": [shape.name]}
 
 
 def list_of(shape: Shape) -> Schema:
     """Every attribute is optional in a list: ``fields`` may leave it out."""
-    item = {**shape.view, "required": []}
-    links = {"type": "array", "items": {"type": "object", "properties": {"rel": {"type": "string"}, "href": {"type": "string"}}}}
     return {
         "type": "object",
-        "properties": {shape.collection: {"type": "array", "items": item}, f"{shape.collection}_links": links},
+        "properties": {shape.collection: {"type": "array", "items": _part(shape)}, f"{shape.collection}_links": LINKS},
         "required": [shape.collection],
     }

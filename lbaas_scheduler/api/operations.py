@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 from oslo_context.context import RequestContext
@@ -16,13 +17,21 @@ from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugi
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.quotas import Quotas
 
+if TYPE_CHECKING:
+    from lbaas_scheduler.api.health import Health
+    from lbaas_scheduler.api.metrics import Meters
+
 Schema = Mapping[str, Any]
 Ping = Callable[[float], None]
 
 
+UUID_IN_PATH: Schema = {"type": "string", "format": "uuid"}
+NAME_IN_PATH: Schema = {"type": "string", "pattern": "^[0-9A-Za-z][0-9A-Za-z_.:@+-]{0,254}$"}
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the handlers hand requests on to. ``ping``: raises if nobody answers on the bus within so many seconds."""
+    """What the handlers hand requests on to. ``heard_since``: an agent that was heard since then counts as alive."""
 
     conf: cfg.ConfigOpts
     database: Database
@@ -30,7 +39,9 @@ class Services:
     devices: DeviceSchedulerPlugin
     networks: NetworkRegistry
     quotas: Quotas
-    ping: Ping
+    meters: Meters
+    health: Health
+    heard_since: Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +72,7 @@ class Operation:
     """One method of one path.
 
     ``rule``: the policy rule that is asked; None = for everybody, without authentication. ``envelope``: the key under which the
-    body lies; "" = it takes none. ``gives`` None = an empty answer. ``links``: further operations on what was created, for the
-    OpenAPI document.
+    body lies; "" = it takes none. ``gives`` None = an empty answer. ``ids``: what the variables of the path look like.
     """
 
     run: Callable[[Call], Any]
@@ -75,5 +85,9 @@ class Operation:
     takes: Schema | None = None
     gives: Schema | None = None
     query: Mapping[str, Schema] = field(default_factory=dict)
+    ids: Schema = field(default_factory=lambda: UUID_IN_PATH)
+    media_type: str = "application/json"
     may_fail: tuple[int, ...] = ()
     """Statuses of errors beyond those that every operation may answer with."""
+    also: Mapping[int, Schema] = field(default_factory=dict)
+    """Statuses that come with another answer than an error's."""

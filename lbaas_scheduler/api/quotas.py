@@ -6,16 +6,16 @@ from typing import Any
 
 from lbaas_scheduler.api import pages, wire
 from lbaas_scheduler.api.crud import Shape, list_of, list_query, one_of
-from lbaas_scheduler.api.operations import Call, Operation
+from lbaas_scheduler.api.operations import NAME_IN_PATH, Call, Operation
 from lbaas_scheduler.plugins.quotas import QUOTA
 from lbaas_scheduler.schemas.attributes import Verb
 
 TAG = "Quotas"
 
 _LIMITS = wire.view_schema(QUOTA)
-SHAPE = Shape("quota", "quotas", post=None, put=wire.body_schema(QUOTA, Verb.PUT), view=_LIMITS, filters={})
+SHAPE = Shape("quota", "quotas", post=None, put=None, view=_LIMITS, filters={})
 _LISTED = Shape(
-    "quota",
+    "quota_of_tenant",
     "quotas",
     post=None,
     put=None,
@@ -53,8 +53,10 @@ def _tenant(call: Call) -> dict[str, Any]:
 INDEX = Operation(
     _index, "get_quotas", "List tenants with quotas of their own", TAG, gives=list_of(_LISTED), query=list_query(_LISTED.filters)
 )
-READ = Operation(_read, "get_quota", "Show the quotas of a tenant", TAG, gives=one_of(SHAPE))
-DEFAULTS = Operation(_defaults, "get_quota", "Show what holds for a tenant without quotas of its own", TAG, gives=one_of(SHAPE))
+READ = Operation(_read, "get_quota", "Show the quotas of a tenant", TAG, gives=one_of(SHAPE), ids=NAME_IN_PATH)
+DEFAULTS = Operation(
+    _defaults, "get_quota", "Show what holds without quotas of its own", TAG, gives=one_of(SHAPE), ids=NAME_IN_PATH
+)
 UPDATE = Operation(
     _update,
     "update_quota",
@@ -62,10 +64,11 @@ UPDATE = Operation(
     TAG,
     envelope="quota",
     plural="quotas",
-    takes=SHAPE.put,
+    takes={"title": "QuotaUpdate", **wire.body_schema(QUOTA, Verb.PUT)},
     gives=one_of(SHAPE),
+    ids=NAME_IN_PATH,
 )
-DELETE = Operation(_delete, "delete_quota", "Let the defaults hold for a tenant again", TAG, status=204)
+DELETE = Operation(_delete, "delete_quota", "Let the defaults hold for a tenant again", TAG, status=204, ids=NAME_IN_PATH)
 TENANT = Operation(
     _tenant,
     "get_quota",

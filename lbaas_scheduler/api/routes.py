@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
-from lbaas_scheduler.api import agents, catalogue, devices, pools, ports, quotas, service_types, vips
+from lbaas_scheduler.api import agents, catalogue, devices, health, metrics, openapi, pools, ports, quotas, service_types, vips
 from lbaas_scheduler.api.agents import AGENTS
 from lbaas_scheduler.api.crud import Crud
 from lbaas_scheduler.api.devices import DEVICES
@@ -15,6 +17,7 @@ from lbaas_scheduler.api.operations import Operation
 from lbaas_scheduler.api.pools import POOLS
 from lbaas_scheduler.api.service_types import SERVICE_TYPES
 from lbaas_scheduler.api.vips import VIPS
+from lbaas_scheduler.conf.api import KEYSTONE
 
 Methods = Mapping[str, Operation]
 
@@ -27,8 +30,25 @@ def _item(noun: Crud) -> Methods:
     return {"GET": noun.read(), "PUT": noun.update(), "DELETE": noun.delete()}
 
 
+@cache
+def document(keystone: bool) -> dict[str, Any]:
+    """The OpenAPI document of the table."""
+    return openapi.document(ROUTES, keystone)
+
+
+OPENAPI = Operation(
+    run=lambda call: document(call.services.conf.api.auth_strategy == KEYSTONE),
+    rule=None,
+    summary="Describe this API",
+    tag=catalogue.TAG,
+    gives={"type": "object"},
+)
+
 ROUTES: Mapping[str, Methods] = {
     "/": {"GET": catalogue.VERSIONS},
+    "/openapi.json": {"GET": OPENAPI},
+    "/healthcheck": {"GET": health.HEALTH},
+    "/metrics": {"GET": metrics.METRICS},
     "/v2.0": {"GET": catalogue.RESOURCES},
     "/v2.0/extensions": {"GET": catalogue.EXTENSION_INDEX},
     "/v2.0/extensions/{id}": {"GET": catalogue.EXTENSION},

@@ -15,6 +15,8 @@ from oslo_config import cfg
 from lbaas_scheduler import extensions
 from lbaas_scheduler.api import app as rest_api
 from lbaas_scheduler.api.app import Wsgi
+from lbaas_scheduler.api.health import Health
+from lbaas_scheduler.api.metrics import MeteredAgents, MeteredPlacer, Meters
 from lbaas_scheduler.api.operations import Ping, Services
 from lbaas_scheduler.api.server import RestServer
 from lbaas_scheduler.db import migration
@@ -103,6 +105,7 @@ class Plant:
     parts: Parts
     plugins: Sequence[ServicePluginBase]
     assignments: Assignments
+    meters: Meters
 
 
 def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
@@ -133,7 +136,9 @@ def rest_application(plant: Plant, ping: Ping) -> Wsgi:
             devices=_loaded(plant.plugins, DeviceSchedulerPlugin),
             networks=parts.networks,
             quotas=parts.quotas,
-            ping=ping,
+            meters=plant.meters,
+            health=Health(parts.database, ping, plant.assignments.heard_since),
+            heard_since=plant.assignments.heard_since,
         )
     )
 
@@ -146,9 +151,11 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     database = Database.open(conf)
     migration.require_current(database)
     gates = build_gates(conf)
-    caster = Caster(database, control, documents.load)
+    meters = Meters()
+    metered = MeteredAgents(control, meters)
+    caster = Caster(database, metered, documents.load)
     assignments = Assignments(database, conf.scheduler.agent_down_seconds)
-    directory = AgentDirectory(database, assignments, caster, control, conf.scheduler.agent_down_seconds)
+    directory = AgentDirectory(database, assignments, caster, metered, conf.scheduler.agent_down_seconds)
     connector = extensions.load_network_connector(conf, NetworkConnector)(database)  # type: ignore[call-arg]
     classes = _plugin_classes(conf)
     quotas = Quotas(database, conf)
@@ -156,7 +163,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
         conf=conf,
         database=database,
         services=extensions.load_services(),
-        placer=build_placer(conf, database, gates),
+        placer=MeteredPlacer(build_placer(conf, database, gates), meters),  # type: ignore[arg-type],
         registry=_registry(conf, database, gates, assignments, quotas),
         service_types=ServiceTypes(database, _device_types(gates), {cls.service: name for name, cls in classes.items()}),
         agents=directory,
@@ -166,7 +173,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
         quotas=quotas,
     )
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
-    return Plant(parts, plugins, assignments)
+    return Plant(parts, plugins, assignments, meters)
 
 
 def _loaded(plugins: Sequence[ServicePluginBase], kind: type[Plugin]) -> Plugin:

@@ -1,8 +1,8 @@
 """What tenants may have at most, and how many they have.
 
 Nothing is counted beside the rows themselves: a counter could drift, and every place that removes a row would have to know of it.
-Instead, whoever creates one of a limited resource first takes the tenant's turn, which lasts until the end of the transaction, and
-then counts. Tenants do not wait for each other, and without a limit nobody waits at all.
+Instead, whoever creates one of a limited resource first takes the tenant's turn, which lasts until the end of the transaction,
+and then counts. Tenants do not wait for each other, and without a limit nobody waits at all.
 """
 
 from __future__ import annotations

@@ -94,6 +94,16 @@ class Database:
         """
         return self._repeat("write", lambda: self._write_once(work))
 
+    def glance(self, work: Callable[[Connection], T]) -> T:
+        """As :meth:`read`, but tried once: for health checks and metrics, whose callers ask again by themselves.
+
+        :raises Unavailable: the database is away.
+        """
+        try:
+            return self._read_once(work)
+        except (oslo_db_exception.DBError, exc.DBAPIError, sqlite3.OperationalError) as error:
+            raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
+
     def dispose(self) -> None:
         """Close all connections that are not in use."""
         self.engine.dispose()

@@ -12,7 +12,7 @@ from typing import Any
 
 Converter = Callable[[Any], Any]
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _TRUE = frozenset({"true", "1"})
 _FALSE = frozenset({"false", "0"})
 

@@ -1,0 +1,192 @@
+"""What Prometheus reads: what this process did, and how the whole stands."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import falcon
+from oslo_messaging import MessageDeliveryFailure
+from prometheus_client import CollectorRegistry, Counter, Histogram, exposition, multiprocess
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from lbaas_scheduler.api.operations import Call, Operation, Raw
+from lbaas_scheduler.db import gauges
+from lbaas_scheduler.db.gauges import Gauges
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.deployments import Deployment, Version
+from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.trail import Decision
+from lbaas_scheduler.errors import LBaaSError, NoValidDevice
+from lbaas_scheduler.plugins.device_scheduler.placer import Placer, Within
+
+PREFIX = "lbaas_scheduler"
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+"""prometheus-client's own variable: the folder in which several processes of a WSGI server add up what they did."""
+
+
+class Meters:
+    """The counters of this process. Those of several servers are added up by whoever reads them."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        own = {"registry": self.registry}
+        self.placements = Counter(f"{PREFIX}_placements", "Resources to be placed", ["outcome", "reason"], **own)
+        self.placing = Histogram(f"{PREFIX}_placement_seconds", "Time to place", ["outcome"], buckets=SECONDS, **own)
+        self.casts = Counter(f"{PREFIX}_casts", "Messages to agents", ["verb", "outcome"], **own)
+        self.requests = Histogram(
+            f"{PREFIX}_request_seconds", "Time to answer", ["method", "route", "status"], buckets=SECONDS, **own
+        )
+
+    def render(self, fleet: Collector) -> bytes:
+        """All of it as text, with ``fleet`` read now."""
+        shown = CollectorRegistry()
+        shown.register(fleet)
+        if os.environ.get(MULTIPROCESS):
+            multiprocess.MultiProcessCollector(shown)
+            return exposition.generate_latest(shown)
+        return exposition.generate_latest(self.registry) + exposition.generate_latest(shown)
+
+
+class MeteredPlacer:
+    """A placer whose placements are counted. All else of it is as it was."""
+
+    def __init__(self, placer: Placer, meters: Meters) -> None:
+        self._placer = placer
+        self._meters = meters
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._placer, name)
+
+    def place(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
+        with self._metered():
+            return self._placer.place(request, within)
+
+    @contextmanager
+    def _metered(self) -> Iterator[None]:
+        began, outcome, reason = time.perf_counter(), "placed", ""
+        try:
+            yield
+        except NoValidDevice as error:
+            outcome, reason = "refused", _main_reason(error)
+            raise
+        except Exception as error:
+            # What the caller does within the placement failed, or something is away: not the scheduler's verdict.
+            outcome, reason = "failed", type(error).__name__ if isinstance(error, LBaaSError) else "Exception"
+            raise
+        finally:
+            self._meters.placements.labels(outcome, reason).inc()
+            self._meters.placing.labels(outcome).observe(time.perf_counter() - began)
+
+
+def _main_reason(error: NoValidDevice) -> str:
+    """What refused most devices. Codes that name something of a vendor or a tenant are cut to their kind."""
+    dropped: Mapping[str, int] = (error.details.get("trail") or {}).get("dropped") or {}
+    if not dropped:
+        return "no_devices"
+    return max(sorted(dropped), key=lambda code: dropped[code]).split(".")[0]
+
+
+class MeteredAgents:
+    """The agents as servers reach them (:class:`~lbaas_scheduler.rpc.agent_api.AgentAPI`), with every message counted."""
+
+    def __init__(self, agents: Any, meters: Meters) -> None:
+        self._agents = agents
+        self._meters = meters
+
+    def create_vip(self, host: str, device: Mapping[str, Any], deployment: Deployment) -> None:
+        self._send("create_vip", host, device, deployment)
+
+    def update_vip(self, host: str, device: Mapping[str, Any], deployment: Deployment) -> None:
+        self._send("update_vip", host, device, deployment)
+
+    def delete_vip(self, host: str, device: Mapping[str, Any], vip_id: str, version: Version) -> None:
+        self._send("delete_vip", host, device, vip_id, version)
+
+    def resync(self, host: str, device_id: str | None = None) -> None:
+        self._send("resync", host, device_id)
+
+    def agent_updated(self, host: str, admin_state_up: bool) -> None:
+        self._send("agent_updated", host, admin_state_up)
+
+    def _send(self, verb: str, *arguments: Any) -> None:
+        try:
+            getattr(self._agents, verb)(*arguments)
+        except MessageDeliveryFailure:
+            self._meters.casts.labels(verb, "bus_away").inc()
+            raise
+        self._meters.casts.labels(verb, "sent").inc()
+
+
+class Fleet(Collector):
+    """How the whole stands, read from the database when somebody asks."""
+
+    def __init__(self, database: Database, heard_since: datetime) -> None:
+        self._database = database
+        self._heard_since = heard_since
+
+    def collect(self) -> Iterator[Metric]:
+        try:
+            found = self._database.glance(lambda conn: gauges.read(conn, utcnow(), self._heard_since))
+        except LBaaSError:
+            yield GaugeMetricFamily(f"{PREFIX}_database_up", "Whether the database answers", 0)
+            return
+        yield GaugeMetricFamily(f"{PREFIX}_database_up", "Whether the database answers", 1)
+        yield from _families(found)
+
+
+def _families(found: Gauges) -> Iterator[Metric]:
+    yield _gauge("devices", "Registered devices", ("status", "admin_state"), found.devices)
+    yield _gauge("devices_open", "Devices that take new VIPs", (), {(): found.open_devices})
+    yield _gauge("agents", "Agents that ever reported", ("state",), {(state,): count for state, count in found.agents.items()})
+    yield _gauge("vips", "VIPs", ("status",), {(status,): count for status, count in found.vips.items()})
+    ages = {("+Inf" if age is None else str(age),): count for age, count in found.unapplied.items()}
+    yield _gauge("unapplied_deployments", "Deployments that agents did not confirm yet, by age", ("younger_than_seconds",), ages)
+    yield _gauge("cast_queue", "Casts that are due and that no server has taken up", (), {(): found.due})
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], int]) -> Metric:
+    family = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
+    for key, value in values.items():
+        family.add_metric(key, value)
+    return family
+
+
+class RequestMeter:
+    """Falcon middleware: how long each kind of request took."""
+
+    def __init__(self, meters: Meters) -> None:
+        self._requests = meters.requests
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        req.context.began = time.perf_counter()
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: Any, _succeeded: bool) -> None:
+        # Only paths and methods of ours: what strangers make up must not become labels.
+        if req.uri_template is not None and resp.status_code != 405:
+            labels = (req.method, req.uri_template, str(resp.status_code))
+            self._requests.labels(*labels).observe(time.perf_counter() - req.context.began)
+
+
+def _metrics(call: Call) -> Raw:
+    fleet = Fleet(call.services.database, call.services.heard_since())
+    return Raw(call.services.meters.render(fleet), exposition.CONTENT_TYPE_LATEST)
+
+
+METRICS = Operation(
+    run=_metrics,
+    rule=None,
+    summary="Show counters for Prometheus",
+    tag="Operations",
+    gives={"type": "string"},
+    media_type="text/plain",
+)

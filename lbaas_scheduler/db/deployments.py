@@ -135,6 +135,29 @@ def fail(conn: sa.Connection, resource_id: str, device_id: str, version: Version
     return bool(conn.execute(failed).rowcount)
 
 
+def hold(conn: sa.Connection, resource_id: str, device_id: str) -> bool:
+    """Keep changes of a resource on a device out until the transaction ends.
+
+    :returns: whether it is to be there.
+    """
+    # By a write of nothing: neither SQLite nor Galera has SELECT ... FOR UPDATE.
+    row = (*_of([resource_id], device_id), deployments.c.operation == APPLY)
+    held = sa.update(deployments).where(*row).values(desired_revision=deployments.c.desired_revision)
+    return bool(conn.execute(held).rowcount)
+
+
+def next_epoch(conn: sa.Connection, resource_id: str) -> int:
+    """Above that of every deployment of the resource."""
+    highest = sa.select(sa.func.max(deployments.c.epoch)).where(deployments.c.resource_id == resource_id)
+    return (conn.scalar(highest) or 0) + 1
+
+
+def new_epoch(conn: sa.Connection, resource_id: str, device_id: str) -> None:
+    """What was said of the resource to the device, or by it, is out of date."""
+    epoch = next_epoch(conn, resource_id)
+    conn.execute(sa.update(deployments).where(*_of([resource_id], device_id)).values(epoch=epoch, applied_revision=0))
+
+
 def confirm_removal(conn: sa.Connection, resource_id: str, device_id: str) -> bool:
     """An agent confirmed that the resource is gone from the device. Repeatable.
 
@@ -241,7 +264,7 @@ def give_up_waiting(conn: sa.Connection, row: DeploymentRow) -> bool:
 
 
 def get(conn: sa.Connection, resource_id: str, device_id: str | None = None) -> DeploymentRow | None:
-    """The deployment of a resource on a device; without a device, the one to be applied (at most one is)."""
+    """The deployment of a resource on a device; without a device, the one to be applied (either of the two while it moves)."""
     rows = for_resources(conn, [resource_id])
     wanted = [row for row in rows if (not row.removing if device_id is None else row.device_id == device_id)]
     return wanted[0] if wanted else None

@@ -8,9 +8,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from lbaas_scheduler.db.deployments import APPLY
 from lbaas_scheduler.db.listing import fetch, matching
-from lbaas_scheduler.db.models import deployments, device_agents, pools, vips
+from lbaas_scheduler.db.models import deployments, device_agents, placements, pools, vips
+from lbaas_scheduler.db.placements import CURRENT
 from lbaas_scheduler.db.vips import COLUMNS
 from lbaas_scheduler.domain.listing import Listing
 
@@ -25,8 +25,8 @@ def pools_on_agent(conn: Connection, agent_id: str) -> Collection[str]:
     """Ids of the pools whose VIPs are on devices that the agent drives."""
     query = (
         sa.select(pools.c.id)
-        .join(deployments, sa.and_(deployments.c.resource_id == pools.c.vip_id, deployments.c.operation == APPLY))
-        .join(device_agents, device_agents.c.device_id == deployments.c.device_id)
+        .join(placements, sa.and_(placements.c.resource_id == pools.c.vip_id, placements.c.role == CURRENT))
+        .join(device_agents, device_agents.c.device_id == placements.c.device_id)
         .where(device_agents.c.agent_id == agent_id)
     )
     return list(conn.scalars(query.order_by(pools.c.id)))
@@ -36,8 +36,8 @@ def agent_of_pool(conn: Connection, pool_id: str) -> str | None:
     """Id of the agent that drives the device of the pool's VIP; None = no VIP, or nobody drives it."""
     query = (
         sa.select(device_agents.c.agent_id)
-        .join(deployments, deployments.c.device_id == device_agents.c.device_id)
-        .join(pools, pools.c.vip_id == deployments.c.resource_id)
-        .where(pools.c.id == pool_id, deployments.c.operation == APPLY)
+        .join(placements, placements.c.device_id == device_agents.c.device_id)
+        .join(pools, pools.c.vip_id == placements.c.resource_id)
+        .where(pools.c.id == pool_id, placements.c.role == CURRENT)
     )
     return conn.scalars(query).first()

@@ -153,12 +153,12 @@ def count_on_device(conn: Connection, device_id: str) -> int:
     return conn.scalar(count) or 0
 
 
-def adjust(conn: Connection, resource_id: str, amounts: Amounts) -> str | None:
+def adjust(conn: Connection, resource_id: str, amounts: Amounts, role: str = CURRENT) -> str | None:
     """Change what a placed resource holds on its device, all or nothing. The caller has locked the resource's deployment row.
 
     :returns: None = done; else the code of the resource class that has no room, and nothing was changed.
     """
-    placement = get(conn, resource_id)
+    placement = get(conn, resource_id, role)
     if placement is None:
         return None
     changes = {name: amounts.get(name, 0) - placement.amounts.get(name, 0) for name in {*amounts, *placement.amounts}}
@@ -171,7 +171,7 @@ def adjust(conn: Connection, resource_id: str, amounts: Amounts) -> str | None:
             return f"capacity.{name}"
         grown[name] = amount
     give_back(conn, placement.device_id, {name: -amount for name, amount in changes.items() if amount < 0}, ())
-    conn.execute(sa.update(placements).where(_key(resource_id, CURRENT)).values(amounts=dict(amounts)))
+    conn.execute(sa.update(placements).where(_key(resource_id, role)).values(amounts=dict(amounts)))
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from lbaas_scheduler.db.models import placements, pools, service_definitions, service_types, vips
+from lbaas_scheduler.db.placements import CURRENT
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.service_types import ServiceDefinition, ServiceType
 
@@ -59,9 +60,11 @@ def list_all(conn: sa.Connection) -> list[ServiceType]:
 
 def users(conn: sa.Connection, service_type_id: str) -> dict[str, int]:
     """What refers to the service type: noun → how many."""
+    # One that moves has several placements, and lives in one of them.
+    living = sa.select(placements).where(placements.c.role == CURRENT).subquery()
     counted = {
         noun: conn.scalar(sa.select(sa.func.count()).select_from(table).where(table.c.service_type_id == service_type_id)) or 0
-        for noun, table in (("VIP", vips), ("pool", pools), ("placement", placements))
+        for noun, table in (("VIP", vips), ("pool", pools), ("placement", living))
     }
     # A VIP's placement is no further user beside the VIP.
     counted["placement"] = max(0, counted["placement"] - counted["VIP"])

@@ -11,7 +11,8 @@ from sqlalchemy.engine import Connection, Row
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.deployments import APPLY
 from lbaas_scheduler.db.listing import fetch, matching
-from lbaas_scheduler.db.models import deployments, devices, vips
+from lbaas_scheduler.db.models import deployments, devices, placements, vips
+from lbaas_scheduler.db.placements import CURRENT
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.statuses import Status
@@ -60,19 +61,26 @@ def settle(conn: Connection, vip_id: str, statuses: Collection[Status]) -> None:
 
 
 def on_device(conn: Connection, device_id: str, vip_ids: Collection[str]) -> set[str]:
-    """Those of the VIPs that are to be on the device."""
-    query = sa.select(deployments.c.resource_id).where(deployments.c.device_id == device_id, deployments.c.operation == APPLY)
+    """Those of the VIPs that live on the device, and are to stay. One that is on its way there is not one of them."""
+    query = _living().with_only_columns(deployments.c.resource_id).where(deployments.c.device_id == device_id)
     return {id_ for ids in chunks(vip_ids) for id_ in conn.execute(query.where(deployments.c.resource_id.in_(ids))).scalars()}
 
 
 def device_traits(conn: Connection, vip_ids: Collection[str]) -> dict[str, frozenset[str]]:
-    """VIP id → what the device can do that it is on."""
-    query = (
-        sa.select(deployments.c.resource_id, devices.c.traits)
-        .join(devices, devices.c.id == deployments.c.device_id)
-        .where(deployments.c.resource_id.in_(vip_ids), deployments.c.operation == APPLY)
+    """VIP id → what the device can do that it lives on."""
+    query = _living().join(devices, devices.c.id == deployments.c.device_id).where(deployments.c.resource_id.in_(vip_ids))
+    columns = (deployments.c.resource_id, devices.c.traits)
+    return {row.resource_id: frozenset(row.traits) for row in conn.execute(query.with_only_columns(*columns))}
+
+
+def _living() -> sa.Select[Any]:
+    """Deployments on the devices that serve; of a VIP that moves there is another one beside it."""
+    there = sa.and_(
+        placements.c.resource_id == deployments.c.resource_id,
+        placements.c.device_id == deployments.c.device_id,
+        placements.c.role == CURRENT,
     )
-    return {row.resource_id: frozenset(row.traits) for row in conn.execute(query)}
+    return sa.select(deployments.c.resource_id).join(placements, there).where(deployments.c.operation == APPLY)
 
 
 def delete(conn: Connection, vip_id: str) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, members, placements, pool_monitors, pools, vips
+from lbaas_scheduler.db import deployments, devices, members, moves, placements, pool_monitors, pools, vips
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import Conflict, Unavailable
 from lbaas_scheduler.plugins.loadbalancer import documents
@@ -73,6 +73,18 @@ def check_fit(conn: Connection, service: Service, vip_ids: Collection[str]) -> N
         if missing:
             names = ", ".join(sorted(missing))
             raise Conflict(reason=f"the device that carries VIP {vip_id} cannot do {names}", vip_id=vip_id)
+    _turn_back(conn, service, abilities)
+
+
+def _turn_back(conn: Connection, service: Service, vip_ids: Collection[str]) -> None:
+    """VIPs that are on their way to a device which cannot do what is asked now stay where they are: no move is a reason to
+    refuse a tenant's change."""
+    ways = moves.targets(conn, vip_ids)
+    able = devices.by_ids(conn, ways.values())
+    for vip_id, vip in documents.load(conn, ways).items() if ways else ():
+        missing = service.needs(vip).traits - able[ways[vip_id]].traits
+        if missing:
+            moves.roll_back(conn, vip_id, ways[vip_id], f"It cannot do {', '.join(sorted(missing))}, which is asked by now.")
 
 
 def adjust_demand(conn: Connection, service: Service, vip_id: str, connection_limit: int) -> None:
@@ -92,3 +104,7 @@ def adjust_demand(conn: Connection, service: Service, vip_id: str, connection_li
     if obstacle is not None:
         limit = f"a connection limit of {connection_limit}"
         raise Conflict(reason=f"the device that carries VIP {vip_id} has no room for {limit} ({obstacle})", vip_id=vip_id)
+    target_id = moves.targets(conn, [vip_id]).get(vip_id)
+    obstacle = placements.adjust(conn, vip_id, amounts, moves.TARGET)
+    if obstacle is not None and target_id is not None:
+        moves.roll_back(conn, vip_id, target_id, f"It has no room for what is asked by now ({obstacle}).")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, placements, pools, vips
+from lbaas_scheduler.db import deployments, moves, pools, vips
 from lbaas_scheduler.plugins.loadbalancer import changes
 from lbaas_scheduler.sdk.networks import NetworkConnector
 
@@ -15,7 +15,7 @@ def forget(conn: Connection, connector: NetworkConnector, vip_id: str) -> None:
     After the commit the caller owes the connector a :meth:`~lbaas_scheduler.sdk.networks.NetworkConnector.dispose`.
     """
     deployments.delete(conn, vip_id)
-    placements.release(conn, vip_id)
+    moves.forget(conn, vip_id)
     pool_id = pools.free(conn, vip_id)
     if pool_id is not None:
         changes.rest(conn, pool_id)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, members, pending, pool_monitors, pool_stats, pools, vips
+from lbaas_scheduler.db import deployments, members, moves, pending, pool_monitors, pool_stats, pools, vips
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result, VipStats
 from lbaas_scheduler.domain.statuses import Status
@@ -40,7 +40,9 @@ class Reports:
         """
         # In one order always, so that two servers never wait for each other.
         ordered = sorted(results, key=lambda each: each.vip_id)
-        return [result.vip_id for result in ordered if self._apply(conn, device_id, result)]
+        # Of VIPs that are on their way to the device, or that are leaving it.
+        roles = moves.roles(conn, device_id, [result.vip_id for result in results])
+        return [it.vip_id for it in ordered if self._apply(conn, device_id, it, roles.get(it.vip_id, ""))]
 
     def dispose(self, vip_ids: Collection[str]) -> None:
         """The removal of these VIPs is committed: let the networks know. Outside of any transaction."""
@@ -66,15 +68,16 @@ class Reports:
         pool_stats.update_many(conn, possible)
         _apply_health(conn, {pool_id: stats[vip_id] for vip_id, pool_id in pool_of.items()})
 
-    def _apply(self, conn: Connection, device_id: str, result: Result) -> bool:
+    def _apply(self, conn: Connection, device_id: str, result: Result, role: str) -> bool:
         """:returns: whether the VIP is gone now."""
         if result.error is not None:
-            _fail(conn, device_id, result, result.error)
+            _fail(conn, device_id, result, result.error, role)
             return False
         if result.removed:
             return self._remove(conn, device_id, result)
         if deployments.settle(conn, result.vip_id, device_id, result.version):
-            confirm(conn, result.vip_id, result.object_errors)
+            if not role or (role == moves.TARGET and moves.arrive(conn, result.vip_id, device_id)):
+                confirm(conn, result.vip_id, result.object_errors)
         else:
             _note_stale(conn, device_id, result)
         return False
@@ -82,7 +85,8 @@ class Reports:
     def _remove(self, conn: Connection, device_id: str, result: Result) -> bool:
         if deployments.confirm_removal(conn, result.vip_id, device_id):
             if deployments.for_resources(conn, [result.vip_id]):
-                return False  # it lives on another device
+                moves.leave(conn, result.vip_id, device_id)  # it is on another device
+                return False
             removal.forget(conn, self._connector, result.vip_id)
             return True
         if deployments.get(conn, result.vip_id, device_id) is None:
@@ -127,9 +131,15 @@ def description(text: str) -> str:
     return clean if len(clean) <= MAX_DESCRIPTION else f"{clean[: MAX_DESCRIPTION - 1]}…"
 
 
-def _fail(conn: Connection, device_id: str, result: Result, error: str) -> None:
+def _fail(conn: Connection, device_id: str, result: Result, error: str, role: str) -> None:
     if not deployments.fail(conn, result.vip_id, device_id, result.version, description(error)):
         _note_stale(conn, device_id, result)
+        return
+    if role:
+        # Where the VIP lives it is as well as it was: this is no matter of its tenant's.
+        LOG.warning("VIP %s, %s on device %s, failed there: %s", result.vip_id, role.partition(":")[0], device_id, error)
+        if role == moves.TARGET:
+            moves.roll_back(conn, result.vip_id, device_id, description(error))
         return
     deployment = deployments.get(conn, result.vip_id, device_id)
     removing = deployment is not None and deployment.removing

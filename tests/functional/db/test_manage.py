@@ -58,16 +58,17 @@ def database(sqlite_url: str) -> Iterator[Database]:
 def test_a_database_is_made_and_found_current(database_url: str, config: Callable[..., None], run: Run) -> None:
     config(database_url)
     assert run("db", "current")[:2] == (0, "nothing: it has no tables yet\n")
-    assert run("db", "sync")[:2] == (0, "The database is at 0001.\n")
-    assert run("db", "sync")[:2] == (0, "The database is at 0001.\n")
-    assert run("db", "current")[:2] == (0, "0001\n")
+    assert run("db", "sync")[:2] == (0, "The database is at 0002.\n")
+    assert run("db", "sync")[:2] == (0, "The database is at 0002.\n")
+    assert run("db", "current")[:2] == (0, "0002\n")
     code, out, _ = run("db", "check")
     assert (code, out) == (0, "The schema is as it should be, and all counters agree with the placements.\n")
 
 
 def test_history_names_the_revisions(sqlite_url: str, config: Callable[..., None], run: Run) -> None:
     config(sqlite_url)
-    assert run("db", "history")[:2] == (0, "0001 (head): Initial tables. After: nothing.\n")
+    newest = "0002 (head): Moves, evacuations and the circuit breaker. After: 0001.\n"
+    assert run("db", "history")[:2] == (0, newest + "0001: Initial tables. After: nothing.\n")
 
 
 def test_check_tells_and_repairs_drift(sqlite_url: str, database: Database, config: Callable[..., None], run: Run) -> None:
@@ -219,5 +220,5 @@ def test_the_command_runs_as_a_process(sqlite_url: str, config: Callable[..., No
         "sync",
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (0, "The database is at 0001.\n")
+    assert (done.returncode, done.stdout) == (0, "The database is at 0002.\n")
     assert "Traceback" not in done.stderr

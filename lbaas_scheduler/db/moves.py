@@ -1,0 +1,342 @@
+"""Moves of resources between devices, as rows. Every step is one transaction, so that a server may die between any two.
+
+A move holds, beside its own row: DEPLOYING, a placement of role "target" and a deployment to be applied on the target;
+REMOVING and ROLLING_BACK, a placement of role "leaving:<device>" and a deployment to be removed, on the device that is left.
+What a device still has is told by these alone, so that the next move need not wait for a device that does not answer.
+
+Lock order: deployments, hot rows of devices, placements, the move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from lbaas_scheduler.db import deployments, placements
+from lbaas_scheduler.db.chunks import chunks
+from lbaas_scheduler.db.fleet_models import moves
+from lbaas_scheduler.db.models import deployments as deployment_table
+from lbaas_scheduler.db.models import placements as placement_table
+from lbaas_scheduler.domain import clock
+from lbaas_scheduler.domain.moves import Cause, Move, MoveState
+
+TARGET = "target"
+MAX_ERROR = 2000
+MAX_TARGETS = 3
+"""So many devices fail to take a resource that must leave its device, and it starts over with all of them, after a pause."""
+
+RETRY_SECONDS = 5.0
+
+_BUSY = (MoveState.QUEUED, MoveState.DEPLOYING)
+
+
+def leaving(device_id: str) -> str:
+    """The role of what a device still has of a resource that is to leave it."""
+    return f"leaving:{device_id}"
+
+
+def roles(conn: sa.Connection, device_id: str, resource_ids: Collection[str]) -> dict[str, str]:
+    """Resource id → its role on the device, for those that are not simply there."""
+    found: dict[str, str] = {}
+    for ids in chunks(resource_ids):
+        query = sa.select(placement_table.c.resource_id, placement_table.c.role).where(
+            placement_table.c.resource_id.in_(ids),
+            placement_table.c.device_id == device_id,
+            placement_table.c.role != placements.CURRENT,
+        )
+        found.update((row.resource_id, row.role) for row in conn.execute(query))
+    return found
+
+
+def targets(conn: sa.Connection, resource_ids: Collection[str]) -> dict[str, str]:
+    """Resource id → the device that it is on its way to, for those that are on their way."""
+    c = placement_table.c
+    query = sa.select(c.resource_id, c.device_id).where(c.role == TARGET)
+    rows = (row for ids in chunks(resource_ids) for row in conn.execute(query.where(c.resource_id.in_(ids))))
+    return {row.resource_id: row.device_id for row in rows}
+
+
+def get(conn: sa.Connection, resource_id: str) -> Move | None:
+    row = conn.execute(sa.select(moves).where(moves.c.resource_id == resource_id)).one_or_none()
+    return None if row is None else _move(row)
+
+
+def list_all(conn: sa.Connection, device_id: str | None = None, states: Collection[MoveState] = ()) -> list[Move]:
+    """Moves from or to a device, or all, the oldest first."""
+    query = sa.select(moves).order_by(moves.c.created_at, moves.c.resource_id)
+    if device_id is not None:
+        query = query.where(sa.or_(moves.c.source_id == device_id, moves.c.target_id == device_id))
+    if states:
+        query = query.where(moves.c.state.in_(states))
+    return [_move(row) for row in conn.execute(query)]
+
+
+def count_deploying(conn: sa.Connection, device_id: str | None = None) -> int:
+    """How many resources are on their way, from or to a device or at all."""
+    query = sa.select(sa.func.count()).select_from(moves).where(moves.c.state == MoveState.DEPLOYING)
+    if device_id is not None:
+        query = query.where(sa.or_(moves.c.source_id == device_id, moves.c.target_id == device_id))
+    return conn.scalar(query) or 0
+
+
+def begin(conn: sa.Connection, move: Move, seen: Move | None) -> bool:
+    """Write down that a move is DEPLOYING. The claim on the target was made in this transaction.
+
+    :param seen: the row of the resource as it was read; None = there was none.
+    :returns: False: somebody else's move was faster.
+    :raises DBDuplicateEntry: likewise.
+    """
+    if seen is None:
+        conn.execute(sa.insert(moves).values(_columns(move)))
+        return True
+    if seen.state is MoveState.DEPLOYING:
+        return False
+    replaced = sa.update(moves).where(_is(seen)).values(_columns(move))
+    return bool(conn.execute(replaced).rowcount)
+
+
+def enqueue(conn: sa.Connection, wanted: Iterable[Move]) -> int:
+    """Let resources wait for their move. Those that are on their way or wait already are left alone.
+
+    :returns: how many were added.
+    """
+    return sum(_enqueue(conn, move) for move in sorted(wanted, key=lambda it: it.resource_id))
+
+
+def _enqueue(conn: sa.Connection, move: Move) -> bool:
+    over = sa.update(moves).where(moves.c.resource_id == move.resource_id, moves.c.state.not_in(_BUSY)).values(_columns(move))
+    if conn.execute(over).rowcount:
+        return True
+    if get(conn, move.resource_id) is not None:
+        return False
+    try:
+        with conn.begin_nested():
+            conn.execute(sa.insert(moves).values(_columns(move)))
+    except db_exception.DBDuplicateEntry:
+        return False
+    return True
+
+
+def claim_queued(conn: sa.Connection, now: datetime, limit: int, later: Callable[[int], datetime], frozen: bool) -> list[Move]:
+    """Take queued moves whose turn it is. No move is taken by two servers.
+
+    :param later: number of attempts so far → when it is taken again if nothing comes of this.
+    :param frozen: leave those alone that nobody has asked for.
+    """
+    due = sa.select(moves).where(moves.c.state == MoveState.QUEUED, moves.c.due_at <= now)
+    if frozen:
+        due = due.where(moves.c.cause != Cause.FAILURE)
+    taken = []
+    for row in conn.execute(due.order_by(moves.c.due_at, moves.c.resource_id).limit(limit)).all():
+        move = _move(row)
+        claim = sa.update(moves).where(_is(move), moves.c.due_at == move.due_at)
+        again_at = later(move.attempts)
+        if conn.execute(claim.values(due_at=again_at, attempts=move.attempts + 1)).rowcount:
+            taken.append(_with(move, due_at=again_at, attempts=move.attempts + 1))
+    return taken
+
+
+def postpone(conn: sa.Connection, move: Move, error: str, due_at: datetime | None = None, attempts: int | None = None) -> None:
+    """A queued move could not begin, for a reason that may pass."""
+    values: dict[str, Any] = {"error": error[:MAX_ERROR], "updated_at": clock.utcnow()}
+    if due_at is not None:
+        values["due_at"] = due_at
+    if attempts is not None:
+        values["attempts"] = attempts
+    conn.execute(sa.update(moves).where(_is(move)).values(values))
+
+
+def give_up(conn: sa.Connection, move: Move, error: str) -> None:
+    """A queued move will not begin."""
+    failed = {"state": MoveState.FAILED, "error": error[:MAX_ERROR], "due_at": None, "updated_at": clock.utcnow()}
+    conn.execute(sa.update(moves).where(_is(move)).values(failed))
+
+
+def drop(conn: sa.Connection, move: Move) -> None:
+    """There is no reason any more for a queued move."""
+    conn.execute(sa.delete(moves).where(_is(move)))
+
+
+def drop_queued(conn: sa.Connection, source_id: str, causes: Collection[Cause]) -> int:
+    """Forget what waits to leave a device."""
+    waiting = (moves.c.source_id == source_id, moves.c.state == MoveState.QUEUED, moves.c.cause.in_(causes))
+    return conn.execute(sa.delete(moves).where(*waiting)).rowcount
+
+
+def overdue(conn: sa.Connection, now: datetime, limit: int) -> list[Move]:
+    """Moves whose target had time enough."""
+    late = sa.select(moves).where(moves.c.state == MoveState.DEPLOYING, moves.c.due_at <= now)
+    return [_move(row) for row in conn.execute(late.order_by(moves.c.due_at).limit(limit))]
+
+
+def arrive(conn: sa.Connection, resource_id: str, target_id: str) -> bool:
+    """The target confirmed the resource: from now on it is there, and the source is to let go of it.
+
+    The caller has settled, and so locked, the target's deployment.
+
+    :returns: False: it was not on its way there (any more).
+    """
+    source = placements.get(conn, resource_id)
+    if source is None or not _turn(conn, resource_id, placements.CURRENT, source.device_id, leaving(source.device_id)):
+        return False
+    if not _turn(conn, resource_id, TARGET, target_id, placements.CURRENT):
+        _turn(conn, resource_id, leaving(source.device_id), source.device_id, placements.CURRENT)
+        return False
+    _let_go(conn, resource_id, source.device_id)
+    _set(conn, resource_id, (MoveState.DEPLOYING,), state=MoveState.REMOVING, error="", due_at=None)
+    _finish_if_empty(conn, resource_id, source.device_id)
+    return True
+
+
+def roll_back(conn: sa.Connection, resource_id: str, target_id: str, error: str) -> bool:
+    """The target cannot have the resource: it stays where it is, and the target is to let go of what it may have of it.
+
+    :returns: False: it was not on its way there (any more).
+    """
+    if not deployments.hold(conn, resource_id, target_id):
+        return False
+    if not _turn(conn, resource_id, TARGET, target_id, leaving(target_id)):
+        return False
+    _let_go(conn, resource_id, target_id)
+    move = get(conn, resource_id)
+    if move is not None and move.state is MoveState.DEPLOYING:
+        _set(conn, resource_id, (MoveState.DEPLOYING,), **_after_failure(move, target_id, error))
+    _finish_if_empty(conn, resource_id, target_id)
+    return True
+
+
+def leave(conn: sa.Connection, resource_id: str, device_id: str) -> None:
+    """A device confirmed that it has nothing left of a resource that lives elsewhere. Repeatable."""
+    placements.release(conn, resource_id, leaving(device_id))
+    row = moves.c
+    for_good = sa.update(moves).where(row.resource_id == resource_id).values(updated_at=clock.utcnow())
+    gone = for_good.where(row.state == MoveState.REMOVING, row.source_id == device_id)
+    conn.execute(gone.values(state=MoveState.DONE))
+    undone = for_good.where(row.state == MoveState.ROLLING_BACK, row.target_id == device_id)
+    conn.execute(undone.values(state=MoveState.FAILED))
+
+
+def forget(conn: sa.Connection, resource_id: str) -> None:
+    """The resource is gone: give back what it holds anywhere, and forget its move. Repeatable."""
+    held = sa.select(placement_table.c.role).where(placement_table.c.resource_id == resource_id)
+    for role in conn.scalars(held.order_by(placement_table.c.device_id)).all():
+        placements.release(conn, resource_id, role)
+    conn.execute(sa.delete(moves).where(moves.c.resource_id == resource_id))
+
+
+def to_be_evacuated(conn: sa.Connection, device_id: str, limit: int) -> list[placements.Placement]:
+    """Resources that are on a device, are to stay somewhere, and wait for no move."""
+    return _without_move(conn, placement_table.c.device_id == device_id, limit=limit)
+
+
+def to_be_saved(conn: sa.Connection, service_type_id: str, devices: sa.Select[Any], limit: int) -> list[placements.Placement]:
+    """Resources of a service type on some devices that wait for no move."""
+    here = (placement_table.c.service_type_id == service_type_id, placement_table.c.device_id.in_(devices))
+    return _without_move(conn, *here, limit=limit)
+
+
+def count_current(conn: sa.Connection, device_id: str) -> int:
+    """How many resources live on a device."""
+    here = sa.select(sa.func.count()).select_from(placement_table)
+    here = here.where(placement_table.c.device_id == device_id, placement_table.c.role == placements.CURRENT)
+    return conn.scalar(here) or 0
+
+
+def _without_move(conn: sa.Connection, *where: sa.ColumnElement[bool], limit: int) -> list[placements.Placement]:
+    c, deployed = placement_table.c, deployment_table.c
+    staying = sa.exists().where(
+        deployed.resource_id == c.resource_id, deployed.device_id == c.device_id, deployed.operation == deployments.APPLY
+    )
+    waiting = sa.exists().where(moves.c.resource_id == c.resource_id, moves.c.state.in_(_BUSY))
+    query = sa.select(c.resource_id).where(*where, c.role == placements.CURRENT, staying, ~waiting)
+    found = conn.scalars(query.order_by(c.resource_id).limit(limit)).all()
+    return list(placements.current(conn, found).values())
+
+
+def _after_failure(move: Move, target_id: str, error: str) -> dict[str, Any]:
+    if not move.cause.persistent:
+        return {"state": MoveState.ROLLING_BACK, "error": error, "due_at": None}
+    tried = (*move.tried, target_id)
+    return {
+        "state": MoveState.QUEUED,
+        "error": error,
+        "tried": [] if len(tried) >= MAX_TARGETS else list(tried),
+        "target_id": None,
+        "due_at": clock.utcnow() + timedelta(seconds=RETRY_SECONDS if len(tried) >= MAX_TARGETS else 0),
+    }
+
+
+def _turn(conn: sa.Connection, resource_id: str, role: str, device_id: str, into: str) -> bool:
+    """Give a placement another role, if it has the expected one."""
+    c = placement_table.c
+    turned = sa.update(placement_table).where(c.resource_id == resource_id, c.role == role, c.device_id == device_id)
+    return bool(conn.execute(turned.values(role=into)).rowcount)
+
+
+def _let_go(conn: sa.Connection, resource_id: str, device_id: str) -> None:
+    """A step of a move has an epoch of its own: what was said to the device before, or by it, is out of date."""
+    deployments.mark_removal(conn, [resource_id], clock.utcnow(), device_id=device_id)
+    deployments.new_epoch(conn, resource_id, device_id)
+
+
+def _finish_if_empty(conn: sa.Connection, resource_id: str, device_id: str) -> None:
+    """A device that was never told of the resource has nothing to confirm."""
+    if deployments.get(conn, resource_id, device_id) is None:
+        leave(conn, resource_id, device_id)
+
+
+def _set(conn: sa.Connection, resource_id: str, states: Sequence[MoveState], **values: Any) -> None:
+    changed = sa.update(moves).where(moves.c.resource_id == resource_id, moves.c.state.in_(states))
+    error = str(values.pop("error", ""))[:MAX_ERROR]
+    conn.execute(changed.values(**values, error=error, updated_at=clock.utcnow()))
+
+
+def _is(move: Move) -> sa.ColumnElement[bool]:
+    """The row is still the one that was read."""
+    return sa.and_(moves.c.resource_id == move.resource_id, moves.c.id == move.id, moves.c.state == move.state)
+
+
+def _with(move: Move, **values: Any) -> Move:
+    return replace(move, **values)
+
+
+def _columns(move: Move) -> dict[str, Any]:
+    now = clock.utcnow()
+    return {
+        "resource_id": move.resource_id,
+        "id": move.id,
+        "service": move.service,
+        "source_id": move.source_id,
+        "target_id": move.target_id,
+        "state": move.state,
+        "cause": move.cause,
+        "tried": list(move.tried),
+        "attempts": move.attempts,
+        "error": move.error[:MAX_ERROR],
+        "due_at": move.due_at,
+        "created_at": move.created_at or now,
+        "updated_at": now,
+    }
+
+
+def _move(row: Any) -> Move:
+    return Move(
+        resource_id=row.resource_id,
+        id=row.id,
+        service=row.service,
+        source_id=row.source_id,
+        target_id=row.target_id,
+        state=MoveState(row.state),
+        cause=Cause(row.cause),
+        tried=tuple(row.tried),
+        attempts=row.attempts,
+        error=row.error,
+        due_at=row.due_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
+from lbaas_scheduler.cmd.demo import serving
 from lbaas_scheduler.cmd.demo.house import House
 from lbaas_scheduler.cmd.demo.report import AsJson, ForPeople, Reporter, Unexpected
 from lbaas_scheduler.cmd.demo.story import Story
@@ -16,11 +17,13 @@ from lbaas_scheduler.errors import LBaaSError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Show it.
+    """Show it, or with ``--serve`` leave it running for others to use.
 
     :returns: 0 if everything held, else 1.
     """
     arguments = _parser().parse_args(argv)
+    if arguments.serve:
+        return serving.serve(cfg.CONF, arguments.port)
     reporter: Reporter = AsJson() if arguments.json else ForPeople()
     error = _run(reporter)
     reporter.finish(error)
@@ -45,7 +48,21 @@ def _run(reporter: Reporter) -> str | None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lbaas-scheduler-demo", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of what people read")
+    parser.add_argument("--serve", action="store_true", help="tell no story: leave server and agent running, with a REST API")
+    parser.add_argument(
+        "--port",
+        type=_port,
+        default=serving.DEFAULT_PORT,
+        metavar="N",
+        help="with --serve: TCP port of the REST API on 127.0.0.1; 0 = any free one (default: %(default)s)",
+    )
     return parser
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no TCP port; give a number from 0 to 65535")
+    return int(text)
 
 
 def _free_port() -> int:

@@ -34,12 +34,16 @@ host = demo
 log_file = {log}
 use_stderr = false
 graceful_shutdown_seconds = 10
+default_service_type = any
 
 [database]
 connection = sqlite:///{folder}/demo.sqlite
 
 [api]
-enabled = false
+enabled = {serves}
+bind_host = 127.0.0.1
+bind_port = {port}
+auth_strategy = noauth
 
 [scheduler]
 reconcile_interval_seconds = 1
@@ -61,12 +65,14 @@ state_path = {folder}/envoy
 class House:
     """All of it. Use as a context manager: what was started ends, and the folder goes.
 
-    ``device_types``: those with a data plane on this host. ``log``: what server and agent say; stays if the demo fails.
+    ``device_types``: those with a data plane on this host. ``log``: what server and agent say; stays if the demo fails. ``url``: of
+    the REST API, where there is one.
 
+    :param rest_port: TCP port of the REST API on the loopback; 0 = any free one, None = no REST API.
     :raises ConfigurationError: neither HAProxy nor Envoy can be run.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, rest_port: int | None = None) -> None:
         # Short: a path of a Unix socket has at most 107 characters.
         self._folder = Path(tempfile.mkdtemp(prefix="lbaas-demo-"))
         os.chmod(self._folder, 0o755)  # noqa: S103 - HAProxy drops to a user that must get at its sockets here
@@ -74,13 +80,19 @@ class House:
         self.log = self._folder.with_suffix(".log")
         self._drivers: dict[str, AgentDriver] = {}
         try:
-            self._build(conf)
+            self._build(conf, rest_port)
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
 
     def __enter__(self) -> House:
-        self._server.start()
+        try:
+            self._server.start()
+        except BaseException:
+            # What it says is about the configuration, and in the error.
+            shutil.rmtree(self._folder)
+            self.log.unlink(missing_ok=True)
+            raise
         self._agent.start()
         return self
 
@@ -98,12 +110,17 @@ class House:
             self.log.unlink(missing_ok=True)
 
     @property
+    def url(self) -> str:
+        return "" if self._server.rest is None else self._server.rest.url
+
+    @property
     def device_types(self) -> list[str]:
         return [name for name in DATA_PLANES if name in self._drivers]
 
-    def _build(self, conf: cfg.ConfigOpts) -> None:
+    def _build(self, conf: cfg.ConfigOpts, rest_port: int | None) -> None:
         path = self._folder / "scheduler.conf"
-        path.write_text(CONFIGURATION.format(folder=self._folder, log=self.log))
+        rest = {"serves": rest_port is not None, "port": rest_port or 0}
+        path.write_text(CONFIGURATION.format(folder=self._folder, log=self.log, **rest))
         loading.load(conf, ["--config-file", str(path)], "lbaas-scheduler-demo")
         self._drivers = _drivers_that_run(conf)
         if not self._drivers:

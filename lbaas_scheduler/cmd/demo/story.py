@@ -8,21 +8,17 @@ from typing import Any
 
 from oslo_context.context import RequestContext
 
-from lbaas_scheduler.cmd.demo import traffic
+from lbaas_scheduler.cmd.demo import furniture, traffic
 from lbaas_scheduler.cmd.demo.backends import Backend
 from lbaas_scheduler.cmd.demo.report import Reporter, Unexpected
 from lbaas_scheduler.errors import NotFound
 from lbaas_scheduler.rpc.lbaas_api import DeviceSchedulerClient, LoadBalancerClient
 
-NETWORK_CIDR = "127.87.0.0/24"
-"""Loopback addresses for the VIPs: on Linux all of 127.0.0.0/8 is there, for every user."""
-
 BACKEND_ADDRESSES = ("127.87.1.1", "127.87.1.2", "127.87.1.3")
-VIPS_PER_DEVICE = 10
 PATIENCE_SECONDS = 30.0
 REQUESTS = 60
 
-ADMIN = RequestContext(project_id="operator", is_admin=True, overwrite=False)
+ADMIN = furniture.ADMIN
 TENANT = RequestContext(project_id="demo", is_admin=False, overwrite=False)
 
 
@@ -81,24 +77,12 @@ class Story:
                 backend.stop()
 
     def _register_devices(self) -> None:
-        for number in range(3):
-            device_type = self._device_types[number % len(self._device_types)]
-            body = {
-                "name": f"{device_type}-{number + 1}",
-                "service": "LoadBalancer",
-                "device_type": device_type,
-                "capacity": {"VIPS": VIPS_PER_DEVICE},
-            }
-            self._devices.create_device(ADMIN, device=body)
+        furniture.register_devices(self._devices, self._device_types, 3)
         rows = [(d["name"], d["device_type"], d["admin_state"], d["status"]) for d in self._fleet()]
         self._report.table("", ("device", "type", "admin state", "status"), rows)
 
     def _define_service_types(self) -> None:
-        fastest = self._device_types[0]
-        for name, driver in (("any", None), ("fast", fastest)):
-            definition = {"service": "LoadBalancer", "plugin": "LoadBalancer", "driver": driver}
-            body = {"name": name, "description": f"Balancers on {driver or 'whatever fits'}", "service_definitions": [definition]}
-            self._devices.create_service_type(ADMIN, service_type=body)
+        fastest = furniture.define_service_types(self._devices, self._device_types)
         self._report.say(f"'any' leaves the choice to the scheduler; 'fast' asks for {fastest}.")
 
     def _start_backends(self) -> None:
@@ -107,9 +91,7 @@ class Story:
         self._report.say(", ".join(f"{backend.name} on {backend.address}:{backend.port}" for backend in self._backends))
 
     def _create_pool(self) -> None:
-        network = self._devices.create_network(ADMIN, network={"name": "front", "shared": True})
-        subnet = {"network_id": network["id"], "name": "front", "cidr": NETWORK_CIDR, "gateway_ip": None}
-        self._subnet = self._devices.create_subnet(ADMIN, subnet=subnet)
+        self._subnet = furniture.create_subnet(self._devices)
         pool = {"name": "web", "protocol": "HTTP", "lb_method": "ROUND_ROBIN", "subnet_id": self._subnet["id"]}
         self._pool = self._balancers.create_pool(TENANT, pool=pool)
         for backend in self._backends:

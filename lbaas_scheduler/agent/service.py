@@ -30,6 +30,9 @@ LOG = logging.getLogger(__name__)
 SETTLE_SECONDS = 10.0
 """How long after a start, or a loss of contact, casts may come from a queue that filled meanwhile, and are checked before use."""
 
+BUS_STOP_SECONDS = 5.0
+"""How long to wait for the bus: our endpoint never blocks, and a broker that is away would take all the time there is."""
+
 FLUSH_SHARE = 0.2
 """Part of the shutdown time that is kept for the delivery of results."""
 
@@ -96,8 +99,9 @@ class AgentService:
         LOG.info("Agent %s stops", self._host)
         for part in (self._heartbeat, self._stats, self._resync):
             part.stop()
-        _within(deadline - self._graceful_seconds * FLUSH_SHARE, "bus-stop", self._close)
-        if not self._workers.stop(deadline - self._graceful_seconds * FLUSH_SHARE):
+        flush = deadline - self._graceful_seconds * FLUSH_SHARE
+        _within(min(flush, began + BUS_STOP_SECONDS), "bus-stop", self._close)
+        if not self._workers.stop(flush):
             LOG.warning("A driver call did not end in time and is left behind")
         self._reporter.stop(deadline)
         for driver in self._drivers.values():

@@ -124,6 +124,10 @@ class LoadBalancerClient(_PluginClient):
     def stats(self, context: RequestContext, pool_id: str) -> Body:
         return self._call(context, "stats", pool_id=pool_id)
 
+    def simulate(self, context: RequestContext, vip: Body, count: int = 1) -> Body:
+        """Where ``count`` such VIPs would go, and what would fill up first. Claims nothing."""
+        return self._call(context, "simulate", vip=vip, count=count)
+
 
 class DeviceSchedulerClient(_PluginClient):
     """Client of the device scheduler plugin (registry, service types, agents, networks), version 1.0. Mostly for administrators.
@@ -210,3 +214,24 @@ class DeviceSchedulerClient(_PluginClient):
     def get_placement(self, context: RequestContext, resource_id: str) -> Body:
         """Where a resource went and why: the stored decision with its trail."""
         return self._call(context, "get_placement", resource_id=resource_id)
+
+    def explain(self, context: RequestContext, resource_id: str) -> Body:
+        """Why a resource is where it is, in sentences."""
+        return self._call(context, "explain", resource_id=resource_id)
+
+    def create_placement_rule(self, context: RequestContext, placement_rule: Body) -> Body:
+        return self._call(context, "create_placement_rule", placement_rule=placement_rule)
+
+    def get_placement_rule(self, context: RequestContext, id: str, fields: Fields | None = None) -> Body:
+        return self._call(context, "get_placement_rule", id=id, fields=fields)
+
+    def get_placement_rules(
+        self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None
+    ) -> list[Body]:
+        return self._list(context, "get_placement_rules", filters=filters, fields=fields)
+
+    def update_placement_rule(self, context: RequestContext, id: str, placement_rule: Body) -> Body:
+        return self._call(context, "update_placement_rule", id=id, placement_rule=placement_rule)
+
+    def delete_placement_rule(self, context: RequestContext, id: str) -> None:
+        self._call(context, "delete_placement_rule", id=id)

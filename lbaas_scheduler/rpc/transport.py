@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import amqp.exceptions
-import kombu.exceptions
 import oslo_messaging
 from oslo_config import cfg
 from oslo_context.context import RequestContext
@@ -30,9 +28,10 @@ CAST_RETRIES = 1
 not hang on it, and the reconciler casts again anyway."""
 
 RECONNECT_SECONDS = 5
-"""Longest wait between two attempts to reach RabbitMQ again. The library's 30 would leave agents deaf for long after an outage."""
+"""Longest wait between two attempts to reach RabbitMQ. The library's 30 would leave agents deaf for long after an outage."""
 
 _RABBIT = "oslo_messaging_rabbit"
+_LIBRARIES_BELOW = ("amqp", "kombu")
 _URL = "rabbit://user:password@host:5672/virtual_host, several hosts separated by commas"
 _TRAVELLING = ("user_id", "project_id", "roles", "is_admin", "request_id")
 
@@ -73,9 +72,11 @@ def delivering() -> Iterator[None]:
     """
     try:
         yield
-    except (amqp.exceptions.AMQPError, kombu.exceptions.KombuError, OSError) as error:
-        if type(error).__module__.endswith("_Remote"):
-            raise  # the other side's own
+    except Exception as error:
+        module = type(error).__module__
+        broken = isinstance(error, OSError) and not module.endswith("_Remote")  # that would be the other side's own
+        if not broken and module.partition(".")[0] not in _LIBRARIES_BELOW:
+            raise
         raise oslo_messaging.MessageDeliveryFailure(str(error)) from error
 
 

@@ -83,7 +83,7 @@ def test_fifty_parallel_creates_and_deletes_of_one_vip_end_in_the_last_state(sit
             site.api.delete_vip(HOST, encode_device(one, ""), "v1", Version(1, revision))
 
     revisions = list(range(2, 52))
-    random.Random(7).shuffle(revisions)  # noqa: S311
+    random.Random(7).shuffle(revisions)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(cast, revisions))
     wait_for(lambda: site.servers.last("v1") and site.servers.last("v1").version == Version(1, 51))

@@ -82,7 +82,7 @@ def test_a_stale_epoch_changes_nothing(bench):
 def test_fifty_parallel_creates_and_deletes_of_one_vip_end_in_the_last_state(bench, seed):
     one = bench.synced(sealed(device()))
     changes = [apply("v1", 1, n) if n % 2 else Change.remove("v1", Version(1, n)) for n in range(1, 51 + seed % 2)]
-    random.Random(seed).shuffle(changes)  # noqa: S311
+    random.Random(seed).shuffle(changes)
     threads = [threading.Thread(target=bench.workers.offer, args=(one, [change])) for change in changes]
     for thread in threads:
         thread.start()

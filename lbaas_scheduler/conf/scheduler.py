@@ -86,6 +86,92 @@ OPTS: tuple[cfg.Opt, ...] = (
         "lost message.",
     ),
     cfg.IntOpt(
+        "max_moves",
+        default=10,
+        min=1,
+        max=10000,
+        mutable=True,
+        help="How many resources may be on their way from one device to another at once, where nobody waits for a single one: in "
+        "evacuations and rebalancing, and off lost devices. Raise it where agents and devices take many changes at once.",
+    ),
+    cfg.IntOpt(
+        "max_moves_per_device",
+        default=4,
+        min=1,
+        max=10000,
+        mutable=True,
+        help="As max_moves, counted for each device, as the source or the target. Raise it for devices that apply changes fast; "
+        "lower it where a change disturbs what the device serves.",
+    ),
+    cfg.IntOpt(
+        "move_timeout_seconds",
+        default=180,
+        min=1,
+        mutable=True,
+        help="After how many seconds without success on its target a move is undone; the resource stays on its source. Raise it "
+        "for devices that take minutes to apply a change.",
+    ),
+    cfg.IntOpt(
+        "check_interval_seconds",
+        default=10,
+        min=1,
+        max=3600,
+        mutable=True,
+        help="How often, in seconds, each device is asked how it is, if its handler can ask. Servers share the work. Lower it "
+        "to notice a lost device sooner, raise it to relieve large fleets.",
+    ),
+    cfg.FloatOpt(
+        "check_timeout_seconds",
+        default=5.0,
+        min=0.1,
+        max=300,
+        mutable=True,
+        help="How long, in seconds, a device may take to say how it is. Raise it for devices whose management is slow.",
+    ),
+    cfg.IntOpt(
+        "check_failures",
+        default=3,
+        min=1,
+        max=100,
+        mutable=True,
+        help="After how many failed checks in a row a device counts as lost: it turns OFFLINE and takes nothing new. Raise it "
+        "where the way to the devices is shaky.",
+    ),
+    cfg.IntOpt(
+        "check_workers",
+        default=16,
+        min=1,
+        max=1000,
+        help="How many devices one server asks at the same time. Raise it for fleets of thousands, or where many devices are so "
+        "slow that checks fall behind.",
+    ),
+    cfg.IntOpt(
+        "breaker_lost_percent",
+        default=40,
+        min=1,
+        max=100,
+        mutable=True,
+        help="When more than this share of the checked devices, or of the agents, vanishes within breaker_window_seconds, it is "
+        "rather the way to them that is lost: moves that nobody has asked for freeze, until they are back or an administrator "
+        "says so. 100 disables it. Raise it for small fleets where single losses are a large share.",
+    ),
+    cfg.IntOpt(
+        "breaker_min_losses",
+        default=3,
+        min=1,
+        mutable=True,
+        help="Fewer losses than this never freeze anything, however small the fleet. Lower it to 2 where two losses at once are "
+        "suspicious already.",
+    ),
+    cfg.IntOpt(
+        "breaker_window_seconds",
+        default=300,
+        min=1,
+        mutable=True,
+        help="The time, in seconds, within which losses count as one event. Should exceed the time that monitoring takes to "
+        "notice all losses of one cause.",
+    ),
+    cfg.IntOpt(
         "random_seed",
         help="Seed of the random choice between equally good devices. Leave it unset in production; set it to repeat a decision "
         "in a test.",

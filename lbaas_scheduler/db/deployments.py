@@ -85,6 +85,11 @@ def bump_device(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
     return conn.execute(changed).rowcount
 
 
+def ask_again(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
+    """The device may have lost what it had, or not have let go of what it should have: all of it is to be confirmed anew."""
+    return conn.execute(_desire(due_at).where(deployments.c.device_id == device_id)).rowcount
+
+
 def mark_removal(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime, *, device_id: str | None = None) -> int:
     """The resources are to go, from every device or from one. Repeatable.
 

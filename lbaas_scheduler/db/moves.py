@@ -141,14 +141,14 @@ def claim_queued(conn: sa.Connection, now: datetime, limit: int, later: Callable
     return taken
 
 
-def postpone(conn: sa.Connection, move: Move, error: str, due_at: datetime | None = None, attempts: int | None = None) -> None:
-    """A queued move could not begin, for a reason that may pass."""
-    values: dict[str, Any] = {"error": error[:MAX_ERROR], "updated_at": clock.utcnow()}
-    if due_at is not None:
-        values["due_at"] = due_at
-    if attempts is not None:
-        values["attempts"] = attempts
-    conn.execute(sa.update(moves).where(_is(move)).values(values))
+def postpone(conn: sa.Connection, move: Move, error: str, **changes: Any) -> None:
+    """A queued move could not begin, for a reason that may pass.
+
+    :param changes: ``due_at``, ``attempts`` or ``tried``, where they are to be others.
+    """
+    if "tried" in changes:
+        changes["tried"] = list(changes["tried"])
+    conn.execute(sa.update(moves).where(_is(move)).values(error=error[:MAX_ERROR], updated_at=clock.utcnow(), **changes))
 
 
 def give_up(conn: sa.Connection, move: Move, error: str) -> None:
@@ -232,6 +232,12 @@ def forget(conn: sa.Connection, resource_id: str) -> None:
 def to_be_evacuated(conn: sa.Connection, device_id: str, limit: int) -> list[placements.Placement]:
     """Resources that are on a device, are to stay somewhere, and wait for no move."""
     return _without_move(conn, placement_table.c.device_id == device_id, limit=limit)
+
+
+def to_be_moved(conn: sa.Connection, device_id: str, resource_ids: Collection[str]) -> list[placements.Placement]:
+    """Those of the resources that live on the device, are to stay somewhere, and wait for no move."""
+    these = (placement_table.c.device_id == device_id, placement_table.c.resource_id.in_(resource_ids))
+    return _without_move(conn, *these, limit=len(resource_ids))
 
 
 def to_be_saved(conn: sa.Connection, service_type_id: str, devices: sa.Select[Any], limit: int) -> list[placements.Placement]:

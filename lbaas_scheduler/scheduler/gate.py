@@ -32,6 +32,10 @@ DEFAULT_WEIGHT = 50.0
 """What :meth:`DeviceHandler.weigh` says when a vendor does not override it."""
 
 
+class HandlerBusy(DriverError):
+    """The handler was not asked: too many of its earlier calls have not returned."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A candidate that its handler let through. ``weight`` 0..100."""
@@ -45,12 +49,13 @@ class HandlerGate:
 
     :param handlers: device type → handler.
     :param timeout_seconds: what one call may take; for a page of candidates, what a vendor's whole share of it may take.
+    :param max_stuck: so many calls of one handler may run past their time.
     """
 
-    def __init__(self, handlers: Mapping[str, DeviceHandler], timeout_seconds: float) -> None:
+    def __init__(self, handlers: Mapping[str, DeviceHandler], timeout_seconds: float, max_stuck: int = MAX_STUCK_CALLS) -> None:
         self.handlers = handlers
         self.timeout_seconds = timeout_seconds
-        self._stuck = {device_type: _Stuck() for device_type in handlers}
+        self._stuck = {device_type: _Stuck(max_stuck) for device_type in handlers}
 
     def judge(self, request: ScheduleRequest, candidates: Sequence[Candidate], recorder: Recorder) -> list[Judged]:
         """Ask each candidate's handler; the rejected ones go to ``recorder``. Keeps the order."""
@@ -105,6 +110,7 @@ class HandlerGate:
         """Make one call of a handler, bounded in time.
 
         :raises InvalidRequest: as the handler raised it.
+        :raises HandlerBusy: it was not asked.
         :raises DriverError: the handler is missing, raised anything else, or took too long.
         """
         handler = self.handlers.get(device_type)
@@ -113,7 +119,8 @@ class HandlerGate:
         bounded = timeout_seconds if timeout_seconds is not None else self.timeout_seconds
         call = _Call(device_type, self._stuck[device_type], lambda: work(handler))
         if not call.wait(time.monotonic() + bounded):
-            raise DriverError(reason=f"the handler of {device_type} {call.fault(bounded)}")
+            fault = HandlerBusy if call.busy else DriverError
+            raise fault(reason=f"the handler of {device_type} {call.fault(bounded)}")
         if isinstance(call.error, InvalidRequest):
             raise call.error
         if call.error is not None:
@@ -146,8 +153,9 @@ class _Stuck:
     """How many calls of one handler were given up and have not returned yet. Calls that are in time do not count, however many
     placements run at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
         self.lock = threading.Lock()
+        self.limit = limit
         self.calls = 0
 
 
@@ -162,7 +170,7 @@ class _Call:
         self._work = work
         self._done = threading.Event()
         self._given_up = False
-        self.busy = stuck.calls >= MAX_STUCK_CALLS
+        self.busy = stuck.calls >= stuck.limit
         if not self.busy:
             threading.Thread(target=self._run, name=f"handler-{device_type}", daemon=True).start()
 
@@ -180,7 +188,7 @@ class _Call:
 
     def wait(self, deadline: float) -> bool:
         if self.busy:
-            LOG.error("The handler of %s has %d calls that do not return; it is not asked", self.device_type, MAX_STUCK_CALLS)
+            LOG.error("The handler of %s has %d calls that do not return; it is not asked", self.device_type, self._stuck.limit)
             return False
         if self._done.wait(max(0.0, deadline - time.monotonic())):
             return True

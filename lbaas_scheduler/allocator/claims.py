@@ -21,6 +21,7 @@ def move(context: Context, txn: Txn, pool: Pool, old: Definition | None, new: De
     """
     if pool.parent_allocation_id:
         return  # alone in its domain
+    _carve(context, txn, pool, old, new)
     before, after = _claims(pool, old), _claims(pool, new)
     for domain in sorted({claim.domain for claim in before | after}):
         _fence(txn, domain)
@@ -33,7 +34,6 @@ def move(context: Context, txn: Txn, pool: Pool, old: Definition | None, new: De
         for claim in after - before:
             if claim.domain == domain:
                 txn.insert(claim)
-    _carve(context, txn, pool, old, new)
 
 
 def _claims(pool: Pool, definition: Definition | None) -> set[Claim]:
@@ -106,6 +106,7 @@ def _carve(context: Context, txn: Txn, pool: Pool, old: Definition | None, new: 
             parent.pool, carved=tuple((span.lo, span.hi) for span in carved.items), generation=parent.pool.generation + 1
         )  # fmt: skip
         txn.replace(parent.stored, changed)
+        context.windows.forget((parent.pool.id, parent.pool.domain))
         context.pools.forget(Selector(pool.kind, name, pool.scope))
 
 

@@ -23,6 +23,9 @@ def check_text(what: str, value: Any, *, may_be_empty: bool = False) -> None:
         )
     if not value and not may_be_empty:
         raise InvalidRequest(f"The {what} is empty", what=what)
+    if value != value.strip():
+        # MariaDB's keys take "a" and "a " for the same.
+        raise InvalidRequest(f"The {what} {value!r:.80} begins or ends with a blank", what=what)
     if not value.isprintable():
         raise InvalidRequest(f"The {what} {value!r:.80} holds characters that cannot be printed", what=what)
 

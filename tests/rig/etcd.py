@@ -16,14 +16,21 @@ from tests.rig.waiting import wait_for
 
 
 class Etcd:
-    """One member. ``arguments`` are for a test that wants its own, such as one with TLS; set them before :meth:`start`."""
+    """One member.
+
+    :param arguments: of a test that wants its own, such as one with TLS; in place of the usual ones of the same names.
+    :param certificates: files of the CA's certificate, of a client's, and of its key.
+    """
 
     name = "etcd"
     ports_needed = 2
 
-    def __init__(self, run: Run, folder: Path, ports: tuple[int, ...], arguments: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, run: Run, folder: Path, ports: tuple[int, ...], arguments: tuple[str, ...] = (), certificates: tuple[str, ...] = ()
+    ) -> None:
         self.folder = folder
         self.ports = ports
+        self._certificates = certificates
         self.url = f"http://127.0.0.1:{ports[0]}"
         peer = f"http://127.0.0.1:{ports[1]}"
         words = {
@@ -69,12 +76,15 @@ class Etcd:
 
     def run(self, *words: str) -> str:
         """``etcdctl``'s output."""
-        command = [shutil.which("etcdctl") or "etcdctl", "--endpoints", self.url, *words]
+        names = ("--cacert", "--cert", "--key")
+        files = [word for pair in zip(names, self._certificates, strict=False) for word in pair]
+        command = [shutil.which("etcdctl") or "etcdctl", "--endpoints", self.url, *files, *words]
         return subprocess.run(command, check=True, capture_output=True, text=True, env={"ETCDCTL_API": "3"}).stdout
 
     def _answers(self) -> bool:
         self.daemon.must_run()
-        if self.url.startswith("https"):
-            # Whoever brings certificates asks for himself; here it is enough that it listens.
-            return bool(requests.head(self.url, timeout=2, verify=False).status_code or True)
-        return bool(requests.get(f"{self.url}/health", timeout=2).json()["health"] == "true")
+        secure = {}
+        if self._certificates:
+            authority, *own = self._certificates
+            secure = {"verify": authority, "cert": tuple(own)}
+        return bool(requests.get(f"{self.url}/health", timeout=2, **secure).json()["health"] == "true")

@@ -143,16 +143,18 @@ class EtcdDriver(StateDriver):
         for stored in fences:
             if not isinstance(stored.state, Event):
                 yield Compare(Clash(stored.state, "changed"), keys.primary(stored.state), None, stored.rev)
-        for stored, state in changes.replaces:
-            before = {key for _, key in keys.pointers(stored.state)}
+        # What this very transaction frees, it may take.
+        leaving = (*changes.deletes, *(stored for stored, _ in changes.replaces))
+        freed = {key for stored in leaving for _, key in keys.pointers(stored.state)}
+        for _, state in changes.replaces:
             for index, key in keys.pointers(state):
-                if index.unique and key not in before:
+                if index.unique and key not in freed:
                     yield Compare(Clash(state, index.name), key, None, 0)
         for state in changes.inserts:
             if state.keyspace.unique:
                 yield Compare(Clash(state, ""), keys.primary(state), None, 0)
             for index, key in keys.pointers(state):
-                if index.unique:
+                if index.unique and key not in freed:
                     yield Compare(Clash(state, index.name), key, None, 0)
         for query in changes.absent:
             first, last = keys.bounds(query)

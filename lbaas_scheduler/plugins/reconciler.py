@@ -21,6 +21,7 @@ from lbaas_scheduler.db import agents, deployments, device_agents
 from lbaas_scheduler.db.deployments import DeploymentRow
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.assignments import Assignments
+from lbaas_scheduler.devices.breaker import CircuitBreaker
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.errors import Unavailable
@@ -37,6 +38,8 @@ class Reconciler:
     """Makes what is true on devices what is wanted in the database.
 
     :param conf: its group ``scheduler`` is read anew in every cycle, so that changed options count at once.
+    :param breaker: stops what nobody has asked for while too much of the fleet is missing.
+    :param more: further steps, taken after the reconciler's own and isolated like them.
     :param monotonic: the clock by which it tells how long it has been at work; for tests.
     """
 
@@ -48,12 +51,16 @@ class Reconciler:
         reports: Reports,
         conf: cfg.ConfigOpts,
         monotonic: Callable[[], float] = time.monotonic,
+        breaker: CircuitBreaker | None = None,
+        more: Sequence[Callable[[], None]] = (),
     ) -> None:
         self._database = database
         self._caster = caster
         self._assignments = assignments
         self._reports = reports
         self._conf = conf
+        self._breaker = breaker
+        self._more = more
         self._monotonic = monotonic
         self._choose = random.Random()  # noqa: S311 - spreads load, hides nothing
         self._steady_since = monotonic()
@@ -76,7 +83,8 @@ class Reconciler:
 
     def run_once(self) -> None:
         """One cycle. A step that fails is logged, and taken again in the next cycle; the others are taken all the same."""
-        for step in (self._assign, self._take_over, self._refresh, self._time_out, self._cast_again):
+        own = (self._assign, self._take_over, self._refresh, self._time_out, self._cast_again)
+        for step in (*own, *self._more):
             self._isolated(step)
 
     def _run(self) -> None:
@@ -119,7 +127,8 @@ class Reconciler:
         if not any(agent.alive(heard_since) for agent in self._database.read(agents.list_all)):
             # All at once is no death of agents, but of the way to them: the first to be heard again must not get everything.
             self._steady_since = self._monotonic()
-        if self._monotonic() - self._steady_since >= self._options.agent_down_seconds:
+        frozen = self._breaker is not None and self._breaker.update()
+        if not frozen and self._monotonic() - self._steady_since >= self._options.agent_down_seconds:
             self._caster.announce(self._assignments.take_over())
 
     def _refresh(self) -> None:

@@ -1,0 +1,1 @@
+"""Operations on the fleet: moving resources between devices, evacuating devices, evening out their load."""

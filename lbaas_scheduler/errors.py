@@ -16,7 +16,7 @@
     ├── NotFound                    absent, or not the caller's
     │   ├── VipNotFound, PoolNotFound, MemberNotFound, HealthMonitorNotFound
     │   ├── PoolMonitorAssociationNotFound
-    │   ├── DeviceNotFound, AgentNotFound, ServiceTypeNotFound
+    │   ├── DeviceNotFound, AgentNotFound, ServiceTypeNotFound, PlacementRuleNotFound
     │   ├── NetworkNotFound, SubnetNotFound, PortNotFound
     │   └── NotDefined, NotAllocated    no such pool; no such allocation
     ├── Conflict                    correct in itself, but not in the present state
@@ -156,6 +156,10 @@ class AgentNotFound(NotFound):
 
 class ServiceTypeNotFound(NotFound):
     template = "Service type {id} could not be found."
+
+
+class PlacementRuleNotFound(NotFound):
+    template = "Placement rule {id} could not be found."
 
 
 class NetworkNotFound(NotFound):

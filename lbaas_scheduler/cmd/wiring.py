@@ -31,6 +31,7 @@ from lbaas_scheduler.plugins.base import Parts, ServicePluginBase
 from lbaas_scheduler.plugins.callbacks import AgentCallbacks
 from lbaas_scheduler.plugins.casts import Caster
 from lbaas_scheduler.plugins.device_scheduler.build import build_gates, build_placer, handlers_of
+from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
 from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
 from lbaas_scheduler.plugins.loadbalancer import documents
@@ -159,13 +160,16 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     connector = extensions.load_network_connector(conf, NetworkConnector)(database)  # type: ignore[call-arg]
     classes = _plugin_classes(conf)
     quotas = Quotas(database, conf)
+    placer = build_placer(conf, database, gates)
+    services = {cls.service: name for name, cls in classes.items()}
     parts = Parts(
         conf=conf,
         database=database,
         services=extensions.load_services(),
-        placer=MeteredPlacer(build_placer(conf, database, gates), meters),  # type: ignore[arg-type],
+        placer=MeteredPlacer(placer, meters),  # type: ignore[arg-type],
         registry=_registry(conf, database, gates, assignments, quotas),
-        service_types=ServiceTypes(database, _device_types(gates), {cls.service: name for name, cls in classes.items()}),
+        service_types=ServiceTypes(database, _device_types(gates), services, placer.algorithms()),
+        rules=PlacementRules(database, services, placer.algorithms()),
         agents=directory,
         caster=caster,
         networks=NetworkRegistry(database),

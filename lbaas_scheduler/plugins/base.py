@@ -18,6 +18,7 @@ from lbaas_scheduler.sdk.networks import NetworkConnector
 if TYPE_CHECKING:
     from lbaas_scheduler.plugins.agents import AgentDirectory
     from lbaas_scheduler.plugins.casts import Caster
+    from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
     from lbaas_scheduler.plugins.device_scheduler.placer import Placer
     from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
     from lbaas_scheduler.plugins.quotas import Quotas
@@ -41,6 +42,7 @@ class Parts:
 
 
 class ServicePluginBase(ABC):
+    rules: PlacementRules
     """One service of the server. Registered under ``lbaas_scheduler.service_plugins``, chosen by ``[DEFAULT] service_plugins``.
 
     A plugin gets all that it needs by its constructor. It answers calls from any thread between :meth:`start` and :meth:`stop`.

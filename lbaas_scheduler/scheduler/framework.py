@@ -65,6 +65,10 @@ class Scheduler:
         self._seed = seed
         self._options = options or {}
 
+    @property
+    def algorithm_names(self) -> Collection[str]:
+        return self._algorithms.keys()
+
     def recorder(self, request: ScheduleRequest) -> Recorder:
         return Recorder(request.algorithm or self._default_algorithm, request.tenancy, request.rule)
 

@@ -119,10 +119,7 @@ class Story:
         self._report.say(
             f"On {placement['device_name']} ({placement['device_type']}), driven by agent {placement['agent_host']}."
         )
-        trail = placement["trail"]
-        self._report.say(
-            f"{trail['algorithm']} looked at {trail['examined']} of the fleet's devices; score {placement['score']:g}."
-        )
+        self._report.say(placement["why"])
 
     def _wait_until_active(self) -> None:
         self._wait_for("the VIP to turn ACTIVE", lambda: self._vip_status() == "ACTIVE")

@@ -23,6 +23,12 @@ METHODS = (
     "update_agent",
     "delete_agent",
     "get_placement",
+    "explain",
+    "create_placement_rule",
+    "get_placement_rule",
+    "get_placement_rules",
+    "update_placement_rule",
+    "delete_placement_rule",
 )
 NETWORK_METHODS = (
     "create_network",

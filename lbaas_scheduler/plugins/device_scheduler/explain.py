@@ -8,6 +8,7 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import deployments, device_agents, devices, placements
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.trail import Trail
 from lbaas_scheduler.errors import NotFound
 
 
@@ -20,6 +21,19 @@ def placement_of(database: Database, resource_id: str) -> dict[str, Any]:
     :raises NotFound: the resource has no placement.
     """
     return database.read(lambda conn: _placement(conn, resource_id))
+
+
+def explanation_of(database: Database, resource_id: str) -> dict[str, Any]:
+    """Why a resource is where it is, in sentences. ``refused``: one for each device that the trail names.
+
+    :raises NotFound: the resource has no placement.
+    """
+    placement = placement_of(database, resource_id)
+    refused = [f"{it['device_name']} {it['reason']} ({it['code']})." for it in placement["trail"].get("rejections", ())]
+    return {
+        **{name: placement[name] for name in ("resource_id", "device_id", "device_name", "why")},
+        "refused": refused,
+    }
 
 
 def _placement(conn: Connection, resource_id: str) -> dict[str, Any]:
@@ -44,4 +58,5 @@ def _placement(conn: Connection, resource_id: str) -> dict[str, Any]:
         "amounts": dict(placement.amounts),
         "networks": list(placement.networks),
         "trail": dict(placement.trail),
+        "why": Trail.from_document(placement.trail).why(device.id),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from typing import TypeVar
 
@@ -47,6 +47,10 @@ class Placer:
         self._database = database
         self._reader = reader
         self._schedulers = schedulers
+
+    def algorithms(self) -> Mapping[str, Collection[str]]:
+        """Service → names of the algorithms that a request may name."""
+        return {service: scheduler.algorithm_names for service, scheduler in self._schedulers.items()}
 
     def place(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
         """Pick a device for a resource and claim what it demands, in one short transaction.

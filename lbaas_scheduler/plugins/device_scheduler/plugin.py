@@ -18,7 +18,8 @@ from lbaas_scheduler.plugins.agents import AgentDirectory
 from lbaas_scheduler.plugins.base import Parts, ServicePluginBase
 from lbaas_scheduler.plugins.casts import Caster
 from lbaas_scheduler.plugins.device_scheduler.endpoint import DeviceSchedulerEndpoint
-from lbaas_scheduler.plugins.device_scheduler.explain import placement_of
+from lbaas_scheduler.plugins.device_scheduler.explain import explanation_of, placement_of
+from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes, describe
 
@@ -50,6 +51,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         default_service_type: str,
     ) -> None:
         self._database = database
+        rules: PlacementRules,
         self.registry = registry
         self.service_types = service_types
         self.agents = agents
@@ -59,6 +61,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         self._default_service_type = default_service_type
 
     @classmethod
+        self.rules = rules
     def build(cls, parts: Parts) -> Self:
         return cls(
             database=parts.database,
@@ -73,6 +76,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
 
     def rpc_endpoints(self) -> Sequence[Any]:
         return [DeviceSchedulerEndpoint(self, self.networks)]
+            rules=parts.rules,
 
     def start(self) -> None:
         self.service_types.ensure_default(self._default_service_type)
@@ -141,6 +145,30 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         _only_admins(context)
         return _project(self.agents.get(id), fields)
 
+    def create_placement_rule(self, context: RequestContext, placement_rule: Mapping[str, Any]) -> Document:
+        """Write a rule: see :meth:`PlacementRules.create`."""
+        _only_admins(context)
+        return self.rules.create(placement_rule)
+
+    def get_placement_rule(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
+        _only_admins(context)
+        return _project(self.rules.get(id), fields)
+
+    def get_placement_rules(
+        self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None
+    ) -> list[Document]:
+        """In the order in which they are tried."""
+        _only_admins(context)
+        return [_project(it, fields) for it in self.rules.list(filters)]
+
+    def update_placement_rule(self, context: RequestContext, id: str, placement_rule: Mapping[str, Any]) -> Document:
+        _only_admins(context)
+        return self.rules.update(id, placement_rule)
+
+    def delete_placement_rule(self, context: RequestContext, id: str) -> None:
+        _only_admins(context)
+        self.rules.delete(id)
+
     def get_agents(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Document]:
         _only_admins(context)
         return [_project(it, fields) for it in self.agents.list(filters)]
@@ -164,7 +192,15 @@ class DeviceSchedulerPlugin(ServicePluginBase):
 
 def _only_admins(context: RequestContext) -> None:
     if not context.is_admin:
-        raise NotAuthorized(reason="only administrators see and change devices, agents and service types")
+        raise NotAuthorized(reason="only administrators see and change devices, agents, service types and placement rules")
+    def explain(self, context: RequestContext, resource_id: str) -> Document:
+        """Why a resource is where it is, in sentences: ``{"resource_id", "device_id", "device_name", "why", "refused"}``.
+
+        :raises NotFound: it is not placed.
+        """
+        _only_admins(context)
+        return explanation_of(self._database, resource_id)
+
 
 
 def _project(document: Document, fields: Fields | None) -> Document:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from lbaas_scheduler.devices.schema import check
-from lbaas_scheduler.domain.requests import Tenancy
-from lbaas_scheduler.domain.statuses import Form
-from lbaas_scheduler.domain.traits import is_trait
-from lbaas_scheduler.errors import InvalidRequest
-
-_TRAITS = {
-    "type": "array",
-    "items": {"type": "string", "minLength": 1, "maxLength": 255, "description": "the name of a trait"},
-    "description": "a list of traits",
-}
+from lbaas_scheduler.plugins.device_scheduler import wishes
 
 _DEFINITION = {
     "type": "object",
@@ -28,19 +20,20 @@ _DEFINITION = {
     "description": "an object {service, plugin, driver}",
 }
 
+EVACUATE = "evacuate_after_seconds"
+"""The option that is no wish: after how long a lost device is given up."""
+
 _OPTIONS = {
-    "type": ["object", "null"],
+    **wishes.SCHEMA,
     "properties": {
-        "tenancy": {"enum": [*map(str, Tenancy), None], "description": f"one of {', '.join(Tenancy)}, or null"},
-        "form": {"enum": [*map(str, Form), None], "description": f"one of {', '.join(Form)}, or null"},
-        "zone": {"type": ["string", "null"], "maxLength": 255, "description": "the name of a zone, or null for any"},
-        "required": _TRAITS,
-        "forbidden": _TRAITS,
-        "preferred": _TRAITS,
-        "options": {"type": "object", "description": "an object of options for the algorithm"},
+        **wishes.PROPERTIES,
+        EVACUATE: {
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "description": "after how many seconds what is on a lost device moves away by itself (null: never)",
+        },
     },
-    "additionalProperties": False,
-    "description": "an object {tenancy, form, zone, required, forbidden, preferred, options}, or null",
+    "description": f"an object {{{', '.join([*wishes.PROPERTIES, EVACUATE])}}}, or null",
 }
 
 PROPERTIES = {
@@ -58,20 +51,15 @@ PROPERTIES = {
 }
 
 
-def check_new(attributes: Any) -> None:
-    """:raises InvalidRequest: the attributes of a new service type are wrong."""
+def check_new(attributes: Any, algorithms: Collection[str] = ()) -> None:
+    """:param algorithms: the names that ``options`` may choose from.
+    :raises InvalidRequest: the attributes of a new service type are wrong.
+    """
     check("service_type", {"properties": PROPERTIES, "required": ["name"]}, attributes)
-    _check_traits(attributes)
+    wishes.check("options", attributes.get("options"), algorithms)
 
 
-def check_changes(changes: Any) -> None:
+def check_changes(changes: Any, algorithms: Collection[str] = ()) -> None:
     """:raises InvalidRequest: the changes of a service type are wrong."""
     check("service_type", {"properties": PROPERTIES}, changes)
-    _check_traits(changes)
-
-
-def _check_traits(attributes: dict[str, Any]) -> None:
-    for key in ("required", "forbidden", "preferred"):
-        for name in (attributes.get("options") or {}).get(key, ()):
-            if not is_trait(name):
-                raise InvalidRequest(f"options.{key}: {name[:64]!r} is no trait; names of vendors' own start with CUSTOM_.")
+    wishes.check("options", changes.get("options"), algorithms)

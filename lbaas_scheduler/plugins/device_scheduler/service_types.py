@@ -12,9 +12,7 @@ from oslo_db.exception import DBDuplicateEntry
 
 from lbaas_scheduler.db import service_types as store
 from lbaas_scheduler.db.session import Database
-from lbaas_scheduler.domain.requests import Tenancy
 from lbaas_scheduler.domain.service_types import ServiceDefinition, ServiceType, ServiceTypeChoice
-from lbaas_scheduler.domain.statuses import Form
 from lbaas_scheduler.errors import (
     Conflict,
     InvalidRequest,
@@ -24,6 +22,7 @@ from lbaas_scheduler.errors import (
     UnknownDeviceType,
 )
 from lbaas_scheduler.plugins.device_scheduler import service_type_schema as schema
+from lbaas_scheduler.plugins.device_scheduler import wishes
 
 MAX_ATTEMPTS = 5
 
@@ -33,12 +32,20 @@ class ServiceTypes:
 
     :param device_types: service → the device types that handlers are loaded for.
     :param plugins: service → name of the plugin that serves it.
+    :param algorithms: service → names of the algorithms that are loaded for it.
     """
 
-    def __init__(self, database: Database, device_types: Mapping[str, Collection[str]], plugins: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        device_types: Mapping[str, Collection[str]],
+        plugins: Mapping[str, str],
+        algorithms: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
         self._database = database
         self._device_types = device_types
         self._plugins = plugins
+        self._algorithms = algorithms or {}
 
     def ensure_default(self, name: str) -> ServiceType:
         """At start: make sure that there is a default. One that an administrator chose stays, whatever its name.
@@ -57,7 +64,7 @@ class ServiceTypes:
         :raises UnknownDeviceType: a definition names a device type that no handler is loaded for.
         :raises Conflict: the name is taken.
         """
-        schema.check_new(attributes)
+        schema.check_new(attributes, set().union(*self._algorithms.values()))
         service_type = self._changed(ServiceType(id=str(uuid.uuid4()), name=attributes["name"]), attributes)
 
         def work(conn: sa.Connection) -> ServiceType:
@@ -73,7 +80,7 @@ class ServiceTypes:
 
         :raises ServiceTypeNotFound: there is no such one. As :meth:`create` besides.
         """
-        schema.check_changes(changes)
+        schema.check_changes(changes, set().union(*self._algorithms.values()))
 
         def work(conn: sa.Connection) -> ServiceType:
             before = store.get(conn, service_type_id)
@@ -127,15 +134,16 @@ class ServiceTypes:
         :raises ServiceProviderNotFound: it is unknown, disabled, or has definitions and none for the service.
         """
         service_type = self.resolve(conn, name_or_id)
-        definition = service_type.definition_for(service)
-        if definition is None and service_type.definitions:
+        if service_type.definition_for(service) is None and service_type.definitions:
             raise ServiceProviderNotFound(
                 f"Service type '{service_type.name}' has no definition for service {service}.", service_type=service_type.name
             )
-        driver = definition.driver if definition else None
-        return ServiceTypeChoice(
-            service_type.id, service_type.name, frozenset() if driver is None else frozenset({driver}), _wishes(service_type)
-        )
+        return _choice(service_type, service)
+
+    def chosen(self, conn: sa.Connection, service_type_id: str, service: str) -> ServiceTypeChoice:
+        """What the service type that a resource was placed by means now, even if it is not offered any more."""
+        found = store.get(conn, service_type_id)
+        return ServiceTypeChoice(service_type_id, "") if found is None else _choice(found, service)
 
     def _ensure_default(self, conn: sa.Connection, name: str) -> ServiceType:
         present = store.find(conn, None)
@@ -219,18 +227,11 @@ def _delete(conn: sa.Connection, service_type_id: str) -> None:
     store.delete(conn, service_type_id)
 
 
-def _wishes(service_type: ServiceType) -> dict[str, Any]:
-    """``options`` as fields of a :class:`~lbaas_scheduler.domain.requests.ScheduleRequest`."""
-    read: dict[str, Any] = {
-        "tenancy": Tenancy,
-        "form": Form,
-        "zone": str,
-        "required": frozenset,
-        "forbidden": frozenset,
-        "preferred": frozenset,
-        "options": dict,
-    }
-    return {name: read[name](value) for name, value in service_type.options.items() if value is not None}
+def _choice(service_type: ServiceType, service: str) -> ServiceTypeChoice:
+    definition = service_type.definition_for(service)
+    types = frozenset({definition.driver}) if definition and definition.driver else frozenset()
+    wanted = {name: value for name, value in service_type.options.items() if name != schema.EVACUATE}
+    return ServiceTypeChoice(service_type.id, service_type.name, types, wishes.read(wanted))
 
 
 def _matches(service_type: ServiceType, name: str, values: Sequence[Any]) -> bool:

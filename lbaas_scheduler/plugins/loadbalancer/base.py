@@ -67,6 +67,9 @@ class LoadBalancerPluginBase(ServicePluginBase):
     def stats(self, context: RequestContext, pool_id: str) -> Document: ...
 
     @abstractmethod
+    def simulate(self, context: RequestContext, vip: Body, count: int = 1) -> Document: ...
+
+    @abstractmethod
     def create_member(self, context: RequestContext, member: Body) -> Document: ...
 
     @abstractmethod

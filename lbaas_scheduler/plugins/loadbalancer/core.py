@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -12,12 +12,14 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.placement_rules import PlacementRule
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.service_types import ServiceTypeChoice
+from lbaas_scheduler.domain.simulation import Simulation
 from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.errors import NotAuthorized, NotFound
 from lbaas_scheduler.plugins.device_scheduler.placer import Within
-from lbaas_scheduler.plugins.quotas import NoQuotas, QuotaGuard
+from lbaas_scheduler.plugins.quotas import QuotaGuard
 from lbaas_scheduler.scheduler.services import Service
 from lbaas_scheduler.sdk.networks import NetworkConnector
 
@@ -30,8 +32,21 @@ class ServiceTypes(Protocol):
         """
 
 
+class Rules(Protocol):
+    def of_service(self, conn: Connection, service: str) -> Sequence[PlacementRule]:
+        """The rules that shape requests of the service, in the order in which they are tried."""
+
+
+class NoRules:
+    def of_service(self, _conn: Connection, _service: str) -> Sequence[PlacementRule]:
+        return ()
+
+
 class PlacesResources(Protocol):
     def place(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
+        """See :class:`~lbaas_scheduler.plugins.device_scheduler.placer.Placer`."""
+
+    def simulate(self, request: ScheduleRequest, count: int = 1) -> Simulation:
         """See :class:`~lbaas_scheduler.plugins.device_scheduler.placer.Placer`."""
 
 
@@ -51,7 +66,8 @@ class Core:
     service: Service
     service_types: ServiceTypes
     cast_deadline_seconds: float
-    quotas: QuotaGuard = NoQuotas()
+    quotas: QuotaGuard
+    rules: Rules
 
     def due_at(self) -> datetime:
         return utcnow() + timedelta(seconds=self.cast_deadline_seconds)

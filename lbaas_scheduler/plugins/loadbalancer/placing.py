@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import deployments, pools, vips
 from lbaas_scheduler.domain.loadbalancers import HealthMonitor, Method, Pool, Protocol, Vip
+from lbaas_scheduler.domain.placement_rules import PlacementRule
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.service_types import ServiceTypeChoice
 from lbaas_scheduler.domain.statuses import Status
@@ -20,6 +22,7 @@ from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.errors import NoValidDevice, PoolNotFound, ProtocolMismatch, Unavailable, VipExists
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer import pools as pool_rules
+from lbaas_scheduler.plugins.loadbalancer.asking import check_hint, request_of
 from lbaas_scheduler.plugins.loadbalancer.core import Core, same_tenant
 from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP, check_persistence
 from lbaas_scheduler.schemas.access import owner
@@ -41,6 +44,7 @@ class _Plan:
 
     pool: Pool
     service_type: ServiceTypeChoice
+    rules: Sequence[PlacementRule]
 
     @property
     def needs(self) -> tuple[Method, tuple[HealthMonitor, ...]]:
@@ -63,6 +67,7 @@ class Placing:
         :raises ProtocolMismatch: it speaks another protocol than its pool.
         :raises NotAuthorized: it is another tenant's than its pool.
         :raises ServiceProviderNotFound: an unknown or disabled service type.
+        :raises NotAuthorized, DeviceNotFound: somebody else than an administrator asks for a device; it does not exist.
         :raises NoValidDevice: with a summary; for administrators also with the trail.
         Whatever :meth:`~lbaas_scheduler.sdk.networks.NetworkConnector.prepare` and ``bind`` raise about the address.
         """
@@ -81,6 +86,7 @@ class Placing:
         raise Unavailable(dependency="The pool", reason="it changes too often to find a device for it")
 
     def _plan(self, conn: Connection, context: RequestContext, values: dict[str, Any]) -> _Plan:
+        check_hint(context, conn, values["device_id"])
         row = pool_rules.find(conn, context, values["pool_id"])
         same_tenant(context, values["tenant_id"], row.tenant_id)
         if row.protocol != values["protocol"]:
@@ -92,7 +98,7 @@ class Placing:
         pool = documents.load_pool(conn, row.id)
         if pool is None:
             raise PoolNotFound(id=row.id)
-        return _Plan(pool, service_type)
+        return _Plan(pool, service_type, self._core.rules.of_service(conn, self._core.service.name))
 
     def _place(self, context: RequestContext, values: dict[str, Any], plan: _Plan) -> None:
         reservation = self._core.connector.prepare(context, values["subnet_id"], values["address"], values["id"])
@@ -129,13 +135,14 @@ class Placing:
             session_persistence=documents.persistence_of(persistence.get("type"), persistence.get("cookie_name")),
             admin_state_up=values["admin_state_up"],
         )
-        return self._core.service.request_for(
+        return request_of(
+            self._core.service,
             vip,
-            resource_id=vip.id,
-            tenant_id=vip.tenant_id,
-            device_types=plan.service_type.device_types,
-            service_type_id=plan.service_type.id,
-            **plan.service_type.wishes,
+            plan.service_type,
+            plan.rules,
+            name=values["name"],
+            subnet_id=values["subnet_id"],
+            device_id=values["device_id"],
         )
 
     def _store(self, conn: Connection, values: dict[str, Any], plan: _Plan, reservation: Reservation, decision: Decision) -> None:
@@ -150,7 +157,7 @@ class Placing:
         if row is None or (Method(row.lb_method), monitors) != plan.needs:
             raise _PoolChanged
         persistence = values["session_persistence"] or {}
-        columns = {name: value for name, value in values.items() if name != "session_persistence"}
+        columns = {name: value for name, value in values.items() if name not in ("session_persistence", "device_id")}
         columns |= {
             "address": self._core.connector.bind(conn, reservation),
             "port_id": reservation.port_id,

@@ -11,7 +11,7 @@ from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.plugins.base import Parts
 from lbaas_scheduler.plugins.loadbalancer.associations import Associations
 from lbaas_scheduler.plugins.loadbalancer.base import Body, Document, Fields, Filters, LoadBalancerPluginBase
-from lbaas_scheduler.plugins.loadbalancer.core import Casts, Core, PlacesResources, ServiceTypes
+from lbaas_scheduler.plugins.loadbalancer.core import Casts, Core, NoRules, PlacesResources, Rules, ServiceTypes
 from lbaas_scheduler.plugins.loadbalancer.endpoint import LoadBalancerEndpoint
 from lbaas_scheduler.plugins.loadbalancer.health_monitors import HealthMonitors
 from lbaas_scheduler.plugins.loadbalancer.hosting import Hosting
@@ -30,6 +30,7 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
     :param quotas: asked before anything is created; None = everybody may have everything.
     """
 
+    :param rules: the placement rules; None = there are none.
     def __init__(
         self,
         database: Database,
@@ -41,7 +42,18 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
         cast_deadline_seconds: float,
         quotas: QuotaGuard | None = None,
     ) -> None:
-        core = Core(database, placer, caster, connector, service, service_types, cast_deadline_seconds, quotas or NoQuotas())
+        core = Core(
+            database=database,
+            placer=placer,
+            caster=caster,
+            connector=connector,
+            service=service,
+            service_types=service_types,
+            cast_deadline_seconds=cast_deadline_seconds,
+            quotas=quotas or NoQuotas(),
+            rules=rules or NoRules(),
+        )
+        rules: Rules | None = None,
         self.vips = Vips(core)
         self.pools = Pools(core)
         self.members = Members(core)
@@ -50,6 +62,7 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
         self.hosting = Hosting(core, self.pools)
 
     @classmethod
+        self.simulating = Simulating(core)
     def build(cls, parts: Parts) -> Self:
         return cls(
             database=parts.database,
@@ -62,6 +75,7 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
             quotas=parts.quotas,
         )
 
+            rules=parts.rules,
     def rpc_endpoints(self) -> Sequence[Any]:
         return [LoadBalancerEndpoint(self)]
 
@@ -107,6 +121,9 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
 
     def get_member(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
         return self.members.get(context, id, fields)
+
+    def simulate(self, context: RequestContext, vip: Body, count: int = 1) -> Document:
+        return self.simulating.simulate(context, vip, count)
 
     def get_members(
         self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None, **page: Any

@@ -17,12 +17,14 @@ from lbaas_scheduler.domain.deployments import Result, Version, VipStats
 from lbaas_scheduler.domain.loadbalancers import Vip
 from lbaas_scheduler.networks.local import LocalConnector
 from lbaas_scheduler.networks.registry import NetworkRegistry
+from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
 from lbaas_scheduler.scheduler.algorithms.least_loaded import LeastLoaded
+from lbaas_scheduler.scheduler.algorithms.most_loaded import MostLoaded
 from lbaas_scheduler.scheduler.framework import Scheduler
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.scheduler.services import LoadBalancerService
@@ -61,14 +63,18 @@ class Lab:
         self.connector = LocalConnector(database)
         self.networks = NetworkRegistry(database)
         self.reports = Reports(self.connector)
-        self.service_types = ServiceTypes(database, {"LoadBalancer": ["fake"]}, {"LoadBalancer": "LoadBalancer"})
+        services, algorithms = {"LoadBalancer": "LoadBalancer"}, {"LoadBalancer": ["least_loaded", "most_loaded"]}
+        self.service_types = ServiceTypes(database, {"LoadBalancer": ["fake"]}, services, algorithms)
+        self.rules = PlacementRules(database, services, algorithms)
         self.placer = self.new_placer()
         self.plugin = self.new_plugin()
         self.me = tenant()
 
     def new_placer(self) -> Placer:
         gate = HandlerGate({"fake": ScriptedHandler()}, 5.0)
-        scheduler = Scheduler(gate, {"least_loaded": LeastLoaded()}, "least_loaded", page_size=8, max_rounds=4)
+        scheduler = Scheduler(
+            gate, {"least_loaded": LeastLoaded(), "most_loaded": MostLoaded()}, "least_loaded", page_size=8, max_rounds=4
+        )
         return Placer(self.database, SqlCandidates(self.database, 600), {"LoadBalancer": scheduler})
 
     def new_plugin(self) -> LoadBalancerPlugin:
@@ -80,6 +86,7 @@ class Lab:
             service=LoadBalancerService(),
             service_types=self.service_types,
             cast_deadline_seconds=10,
+            rules=self.rules,
         )
 
     def furnish(self) -> None:

@@ -27,6 +27,7 @@ from lbaas_scheduler.errors import (
 )
 from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.device_scheduler.endpoint import METHODS
+from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
@@ -35,10 +36,11 @@ from tests.factories import create_tables
 from tests.functional.registry.fleet import AGENT_DOWN_SECONDS, Fleet
 
 LB = "LoadBalancer"
+ALGORITHMS = {LB: {"least_loaded", "wired"}}
 
 
 def service_types(database: Database) -> ServiceTypes:
-    return ServiceTypes(database, {LB: {"haproxy", "fake"}}, {LB: LB, "Firewall": "FirewallPlugin"})
+    return ServiceTypes(database, {LB: {"haproxy", "fake"}}, {LB: LB, "Firewall": "FirewallPlugin"}, ALGORITHMS)
 
 
 @pytest.fixture
@@ -217,7 +219,8 @@ def facade(fleet: Fleet) -> DeviceSchedulerPlugin:
     database = fleet.database
     types, networks = service_types(database), NetworkRegistry(database)
     placer = Placer(database, SqlCandidates(database, AGENT_DOWN_SECONDS), {})
-    return DeviceSchedulerPlugin(database, fleet.registry, types, fleet.agents, placer, fleet.caster, networks, "default")
+    rules = PlacementRules(database, {LB}, ALGORITHMS)
+    return DeviceSchedulerPlugin(database, fleet.registry, types, fleet.agents, placer, fleet.caster, networks, "default", rules)
 
 
 def test_only_administrators_pass_but_for_reading_service_types(fleet: Fleet) -> None:
@@ -226,7 +229,13 @@ def test_only_administrators_pass_but_for_reading_service_types(fleet: Fleet) ->
     tenant, admin = RequestContext(project_id="t", is_admin=False), RequestContext(project_id="a", is_admin=True)
     (default,) = plugin.get_service_types(tenant)
     assert plugin.get_service_type(tenant, default["id"], fields=["name"]) == {"name": "default"}
-    arguments: dict[str, tuple[Any, ...]] = {"create": ({},), "get": ("x",), "update": ("x", {}), "delete": ("x",)}
+    arguments: dict[str, tuple[Any, ...]] = {
+        "create": ({},),
+        "get": ("x",),
+        "update": ("x", {}),
+        "delete": ("x",),
+        "explain": ("x",),
+    }
     for method in METHODS:
         verb, _, noun = method.partition("_")
         given = () if noun.endswith("s") else arguments[verb]

@@ -34,6 +34,7 @@ STANDARD_CLASSES = ("vips", "connections", "addresses", "bandwidth_mbps")
 TABLES = (
     "service_types",
     "service_definitions",
+    "placement_rules",
     "agents",
     "agent_drivers",
     "sched_classes",
@@ -79,6 +80,7 @@ def life_cycle() -> tuple[sa.Column[Any], ...]:
 
 def upgrade() -> None:
     service_types()
+    placement_rules()
     agents()
     devices()
     placements()
@@ -109,6 +111,21 @@ def service_types() -> None:
         sa.Column("service", sa.String(64), primary_key=True),
         required("plugin", Name),
         sa.Column("driver", sa.String(64)),
+    )
+
+
+def placement_rules() -> None:
+    table(
+        "placement_rules",
+        sa.Column("id", Id, primary_key=True),
+        sa.Column("name", Name, nullable=False, unique=True),
+        required("service", sa.String(64)),
+        required("position", sa.Integer),
+        required("description", Name),
+        required("enabled", sa.Boolean),
+        required("match", sa.JSON),
+        required("wishes", sa.JSON),
+        required("created_at", UtcDateTime),
     )
 
 

@@ -60,6 +60,8 @@ VIP = Noun(
         # Ours. Written as the name or id of a service type, which says what kind of device the VIP goes to; read as its id.
         # null = the pool's, else the default.
         "service_type_id": Attribute(common.nullable(common.TEXT), post=True, default=None),
+        # Ours, and written by administrators only: the id of the one device that the VIP must go to.
+        "device_id": Attribute(common.nullable(common.TEXT), post=True, default=None, filtered=False),
         "status": common.STATUS_ATTRIBUTE,
         "status_description": common.STATUS_DESCRIPTION,
     },

@@ -17,6 +17,7 @@ from lbaas_scheduler.plugins.loadbalancer.health_monitors import HealthMonitors
 from lbaas_scheduler.plugins.loadbalancer.hosting import Hosting
 from lbaas_scheduler.plugins.loadbalancer.members import Members
 from lbaas_scheduler.plugins.loadbalancer.pools import Pools
+from lbaas_scheduler.plugins.loadbalancer.simulating import Simulating
 from lbaas_scheduler.plugins.loadbalancer.vips import Vips
 from lbaas_scheduler.plugins.quotas import NoQuotas, QuotaGuard
 from lbaas_scheduler.scheduler.services import Service

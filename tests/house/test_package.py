@@ -15,7 +15,7 @@ import pytest
 from tests.house.sources import ROOT, imported, trees
 
 SOURCES = ["lbaas_scheduler", "setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"]
-NOT_CODE = {".j2", ".ini", ".mako", ".json", ".yaml"}
+NOT_CODE = {".html", ".j2", ".ini", ".mako", ".json", ".yaml"}
 
 
 @pytest.fixture(scope="module")
@@ -54,28 +54,32 @@ def test_the_wheel_says_what_it_needs_and_under_which_licence(wheel):
     metadata = wheel.read(next(name for name in wheel.namelist() if name.endswith("/METADATA"))).decode()
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: >=3.11" in metadata
-    for extra in ("postgresql", "mysql", "etcd", "keystone", "neutron", "envoy", "test", "docs"):
+    for extra in ("postgresql", "mysql", "etcd", "keystone", "neutron", "envoy", "cli", "test", "docs"):
         assert f"Provides-Extra: {extra}" in metadata
 
 
 def test_what_the_code_imports_is_required():
     """Nothing is used that only happens to be installed with something else."""
-    config = (ROOT / "setup.cfg").read_text().partition("install_requires =")[2].partition("\n\n")[0].lower()
-    for name in sorted(_top_level_imports()):
-        assert name.replace("_", ".").lower() in config or name.lower() in config, f"{name} is not in install_requires"
+    for path, tree in trees().items():
+        extra = next((extra for place, extra in EXTRAS.items() if path.startswith(place)), None)
+        named = _section("install_requires") + (_section(extra) if extra else "")
+        for name in _third_parties(path, tree):
+            assert name.replace("_", ".").lower() in named or name.lower() in named, f"{path}: {name} is not required"
 
 
-def _top_level_imports() -> set[str]:
-    """Third-party packages that the package imports; the conformance suite's pytest is its user's."""
-    from_tests = {"pytest"}
-    names = {
-        name.split(".")[0]
-        for path, tree in trees().items()
-        if "/conformance/" not in path
-        for node in ast.walk(tree)
-        for name in imported(node)
-    }
-    return names - set(sys.stdlib_module_names) - from_tests - {"lbaas_scheduler", "None"}
+EXTRAS = {"lbaas_scheduler/cli/": "cli", "lbaas_scheduler/allocator/drivers/etcd": "etcd"}
+"""What has its libraries from an extra, and is loaded by name only."""
+
+
+def _section(name: str) -> str:
+    return (ROOT / "setup.cfg").read_text().partition(f"\n{name} =\n")[2].partition(" =\n")[0].lower()
+
+
+def _third_parties(path: str, tree: ast.AST) -> set[str]:
+    """Packages that a file imports; the conformance suite's pytest is its user's."""
+    names = {name.split(".")[0] for node in ast.walk(tree) for name in imported(node)}
+    given = {"pytest"} if "/conformance/" in path else set()
+    return names - set(sys.stdlib_module_names) - given - {"lbaas_scheduler", "None"}
 
 
 def test_the_pages_for_people_name_no_place_of_a_developers_machine():

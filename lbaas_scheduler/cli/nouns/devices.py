@@ -1,0 +1,92 @@
+"""Devices, for operators."""
+
+from __future__ import annotations
+
+import argparse
+
+from lbaas_scheduler.cli import shown
+from lbaas_scheduler.cli.base import ListCommand, Table, described
+from lbaas_scheduler.cli.catalogue import DEVICE, VIP
+from lbaas_scheduler.cli.client import Document
+from lbaas_scheduler.cli.crud import DESCRIPTION, NULL, Commands, Set, add_name, commands
+from lbaas_scheduler.cli.noun import Option, document, pair, pairs
+
+
+class Vips(ListCommand):
+    """List the VIPs on a device."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--long", action="store_true", help="show more columns")
+        add_name(parser, DEVICE)
+
+    def take_action(self, arguments: argparse.Namespace) -> Table:
+        path = f"{DEVICE.one(self.find(DEVICE, arguments.object))}/vips"
+        columns = VIP.columns + (VIP.more if arguments.long else ())
+        return columns, shown.rows(self.client.all(path, VIP.collection), columns)
+
+
+class State(Set):
+    """Sets the administrative state that the command is called after."""
+
+    state: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_name(parser, DEVICE)
+
+    def change(self, arguments: argparse.Namespace) -> Document:
+        body = {DEVICE.key: {"admin_state": self.state}}
+        changed: Document = self.client.put(DEVICE.one(self.find(DEVICE, arguments.object)), body)[DEVICE.key]
+        return changed
+
+
+_OPTIONS = (
+    Option("--device-type", "device_type", "its vendor's type, like haproxy", required=True, set=False, listed=True),
+    Option("--service", "service", "what it does (LoadBalancer)", set=False, listed=True),
+    Option("--zone", "zone", "where it stands", listed=True),
+    Option("--form", "form", "what it is", choices=("physical", "virtual"), listed=True),
+    Option("--tenant", "tenant_id", "id of its tenant; without it, the operator's", metavar="ID", set=False, listed=True),
+    Option("--share", "shared", "all tenants may use it", value=True),
+    Option("--no-share", "shared", "its tenant alone may use it", value=False),
+    Option(
+        "--capacity", "capacity", "like VIPS=100 (-1 = unlimited); may be repeated", pair,
+        metavar="CLASS=TOTAL", several=True, into="object",
+    ),
+    Option("--capability", "capabilities", "a trait that it has; without any, all of its type; may be repeated", several=True),
+    Option("--all-capabilities", "capabilities", "it has all traits of its type", value=NULL),
+    Option(
+        "--management", "management", "how to reach it: address, port, user, and its vendor's own; may be repeated", pair,
+        metavar="KEY=VALUE", several=True, into="object",
+    ),
+    Option("--management-json", "management", "the same as JSON; @FILE hides secrets", document, metavar="JSON"),
+    Option(
+        "--interface", "interfaces", "like name=eth1,max_vlans=100,physical_network=rack1; may be repeated", pairs,
+        metavar="name=NAME,...", several=True,
+    ),
+    Option("--agent-host", "agent_host", "host whose agent drives it; without it, any that can", metavar="HOST", listed=True),
+    Option("--any-agent", "agent_host", "any agent that can may drive it", value=NULL),
+    Option("--extra", "extra", "its vendor's own options; @FILE reads a file", document, metavar="JSON"),
+    Option("--admin-state", "admin_state", "its state", choices=("enabled", "draining", "disabled"), listed=True),
+    DESCRIPTION,
+)  # fmt: skip
+
+
+def _card(device: Document) -> Document:
+    """The agent by its host; it has a noun of its own."""
+    agent = device.get("agent")
+    return {**device, "agent": agent["host"] if agent else None}
+
+
+_STATES = {
+    "drain": ("draining", "Give a device nothing new; what is on it stays and can be changed."),
+    "enable": ("enabled", "Take a device into service."),
+    "disable": ("disabled", "Take a device out of service; what is on it can still be changed and deleted."),
+}
+
+COMMANDS: Commands = {
+    **commands(DEVICE, _OPTIONS, view=staticmethod(_card)),
+    "device vips": Vips,
+    **{
+        f"device {verb}": described(State, text, noun=DEVICE, options=(), state=state, view=staticmethod(_card))
+        for verb, (state, text) in _STATES.items()
+    },
+}

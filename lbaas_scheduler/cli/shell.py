@@ -1,0 +1,69 @@
+"""The program: all commands, the options before them, and how it says what went wrong."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.metadata import version
+
+from cliff.app import App
+from cliff.commandmanager import CommandManager
+
+from lbaas_scheduler.cli import session
+from lbaas_scheduler.cli.client import Client
+from lbaas_scheduler.cli.entry import PROG
+from lbaas_scheduler.cli.nouns import (
+    agents,
+    devices,
+    fleet,
+    health_monitors,
+    members,
+    networks,
+    pools,
+    quotas,
+    service_types,
+    vips,
+)
+
+NAMESPACE = "lbaas_scheduler.cli"
+"""Entry points of packages that bring further commands."""
+
+_FILES = (agents, devices, fleet, health_monitors, members, networks, pools, quotas, service_types, vips)
+
+
+class Shell(App):  # type: ignore[misc]
+    """All commands; :attr:`client` is made when a command first asks for it, as help and completion need none."""
+
+    NAME = PROG
+
+    def __init__(self) -> None:
+        manager = CommandManager(NAMESPACE)
+        for file in _FILES:
+            for name, command in file.COMMANDS.items():
+                manager.add_command(name, command)
+        super().__init__("Operate load-balancer devices, and use them.", version(PROG), manager)
+
+    @cached_property
+    def client(self) -> Client:
+        return session.connect(self.options, os.environ)
+
+    def build_option_parser(self, *words: object, **more: object) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().build_option_parser(*words, **more)
+        parser.prog = PROG
+        session.add_options(parser, os.environ)
+        return parser
+
+    def configure_logging(self) -> None:
+        super().configure_logging()
+        # Their chatter is for whoever asks with -v.
+        for name in ("urllib3", "keystoneauth", "stevedore"):
+            logging.getLogger(name).setLevel(logging.DEBUG if self.options.debug else logging.WARNING)
+
+
+def run(argv: Sequence[str]) -> int:
+    """:returns: the exit code."""
+    code: int = Shell().run(list(argv) or ["--help"])
+    return code

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.functional.api.house import House
+from tests.database import configured
+from tests.functional.api.house import House, migrate
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database with all tables and nothing in them."""
+    path = tmp_path_factory.mktemp("migrated") / "lbaas.sqlite"
+    migrate(configured(f"sqlite:///{path}", sqlite_synchronous=False))
+    return path
 
 
 @pytest.fixture
-def house(sqlite_url: str) -> Iterator[House]:
-    yield from _furnished(sqlite_url)
+def api_sqlite_url(tmp_path: Path, migrated: Path) -> str:
+    return f"sqlite:///{shutil.copy(migrated, tmp_path)}"
 
 
-@pytest.fixture(params=["sqlite", "mariadb"])
+@pytest.fixture
+def house(api_sqlite_url: str) -> Iterator[House]:
+    yield from _furnished(api_sqlite_url)
+
+
+@pytest.fixture(params=["api_sqlite_url", "mariadb_url"], ids=["sqlite", "mariadb"])
 def any_house(request: pytest.FixtureRequest) -> Iterator[House]:
     """Once on SQLite and once on MariaDB."""
-    yield from _furnished(request.getfixturevalue(f"{request.param}_url"))
+    yield from _furnished(request.getfixturevalue(request.param))
 
 
 def _furnished(url: str) -> Iterator[House]:

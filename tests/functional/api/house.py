@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import falcon.testing
+from oslo_config import cfg
 from oslo_messaging import MessageDeliveryFailure
 
 from lbaas_scheduler.cmd import wiring
@@ -29,6 +30,17 @@ BERT = {"X-Project-Id": "bert", "X-User-Id": "bert", "X-Roles": "member"}
 READER = {"X-Project-Id": "anne", "X-User-Id": "auditor", "X-Roles": "reader"}
 
 Body = dict[str, Any]
+
+
+def migrate(conf: cfg.ConfigOpts) -> None:
+    database = Database.open(conf)
+    migration.sync(database.engine)
+    database.dispose()
+
+
+def error_of(answer: falcon.testing.Result) -> tuple[int, str]:
+    """Status, and what LBaaS v1 clients know the error by."""
+    return answer.status_code, answer.json["NeutronError"]["type"]
 
 
 class PromptAgents:
@@ -81,9 +93,7 @@ class House:
         self.conf.set_override("device_handlers", ["fake"], "LoadBalancer")
         for name, value in {"auth_strategy": "noauth", **api}.items():
             self.conf.set_override(name, value, "api")
-        database = Database.open(self.conf)
-        migration.sync(database.engine)
-        database.dispose()
+        migrate(self.conf)
         self.agents = PromptAgents()
         self.plant = wiring.assemble(self.conf, self.agents)  # type: ignore[arg-type]
         parts = self.plant.parts

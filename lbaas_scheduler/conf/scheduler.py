@@ -12,7 +12,6 @@ OPTS: tuple[cfg.Opt, ...] = (
         default=1.0,
         min=0.01,
         max=60,
-        mutable=True,
         help="How long, in seconds, one call of a vendor's device handler may take while a device is being chosen. A handler "
         "that takes longer loses its devices for this placement, and nothing else. Raise it only for a handler that must ask "
         "its devices over the network.",
@@ -22,7 +21,6 @@ OPTS: tuple[cfg.Opt, ...] = (
         default=32,
         min=1,
         max=1000,
-        mutable=True,
         help="How many candidates are read, judged and ranked at a time. Smaller is faster and makes servers that choose at the "
         "same moment collide more often; larger gives weighers more to compare.",
     ),
@@ -31,7 +29,6 @@ OPTS: tuple[cfg.Opt, ...] = (
         default=4,
         min=1,
         max=1000,
-        mutable=True,
         help="How many pages of candidates are tried before a resource is refused with NoValidDevice. Raise it where handlers "
         "refuse most devices that the database offers them.",
     ),
@@ -47,7 +44,6 @@ OPTS: tuple[cfg.Opt, ...] = (
         "cast_deadline_seconds",
         default=10,
         min=1,
-        mutable=True,
         help="After how many seconds without a result a change is sent to the agent again. Should exceed the time that a healthy "
         "device takes for one change.",
     ),
@@ -80,7 +76,6 @@ OPTS: tuple[cfg.Opt, ...] = (
         "agent_down_seconds",
         default=75,
         min=1,
-        mutable=True,
         help="After how many seconds without a report an agent counts as dead: its devices take no new resources and go to "
         "another agent that can drive them. Should be at least twice [agent] report_interval_seconds, or devices move at every "
         "lost message.",

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import oslo_messaging
 from oslo_config import cfg
@@ -34,6 +34,8 @@ from lbaas_scheduler.plugins.device_scheduler.build import build_gates, build_pl
 from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
 from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
+from lbaas_scheduler.plugins.fleet.build import build_fleet
+from lbaas_scheduler.plugins.fleet.starting import Requests
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
@@ -50,6 +52,14 @@ LOG = logging.getLogger(__name__)
 Plugin = TypeVar("Plugin", bound=ServicePluginBase)
 
 
+class Worker(Protocol):
+    """What a server does from time to time, in a thread of its own."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 class Server:
     """Service plugins and the endpoint for agents on the bus, the reconciler and the REST API. ``start`` and ``stop`` once each.
 
@@ -63,13 +73,13 @@ class Server:
         database: Database,
         plugins: Sequence[ServicePluginBase],
         callbacks: AgentCallbacks,
-        reconciler: Reconciler,
+        workers: Sequence[Worker],
         rest: RestServer | None = None,
     ) -> None:
         self.rest = rest
         self._plugins = plugins
         self._database = database
-        self._reconciler = reconciler
+        self._workers = workers
         endpoints = [endpoint for plugin in plugins for endpoint in plugin.rpc_endpoints()]
         self._buses = [
             get_server(transport, topics.PLUGINS, conf.host, endpoints),
@@ -84,13 +94,15 @@ class Server:
         for bus in self._buses:
             # Blocks for as long as the broker is away; the others must not wait for it.
             threading.Thread(target=bus.start, name="bus-start", daemon=True).start()
-        self._reconciler.start()
+        for worker in self._workers:
+            worker.start()
 
     def stop(self) -> None:
         """Take nothing more, and finish what is under way."""
         if self.rest is not None:
             self.rest.stop()
-        self._reconciler.stop()
+        for worker in self._workers:
+            worker.stop()
         for bus in self._buses:
             bus.stop()
             bus.wait()
@@ -118,9 +130,18 @@ def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
     parts = plant.parts
     reports = Reports(parts.connector)
     callbacks = AgentCallbacks(parts.database, parts.agents, reports, documents.load)
-    reconciler = Reconciler(parts.database, parts.caster, plant.assignments, reports, conf)
+    fleet = parts.fleet
+    reconciler = Reconciler(
+        parts.database,
+        parts.caster,
+        plant.assignments,
+        reports,
+        conf,
+        breaker=fleet.breaker,
+        more=fleet.mover.steps(),
+    )
     rest = RestServer(conf, rest_application(plant, partial(ping, transport))) if conf.api.enabled else None
-    return Server(conf, transport, parts.database, plant.plugins, callbacks, reconciler, rest)
+    return Server(conf, transport, parts.database, plant.plugins, callbacks, [reconciler, fleet.monitor], rest)
 
 
 def rest_application(plant: Plant, ping: Ping) -> Wsgi:
@@ -162,12 +183,14 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     quotas = Quotas(database, conf)
     placer = build_placer(conf, database, gates)
     services = {cls.service: name for name, cls in classes.items()}
+    registry = _registry(conf, database, gates, assignments, quotas)
+    requests: dict[str, Requests] = {}
     parts = Parts(
         conf=conf,
         database=database,
         services=extensions.load_services(),
         placer=MeteredPlacer(placer, meters),  # type: ignore[arg-type],
-        registry=_registry(conf, database, gates, assignments, quotas),
+        registry=registry,
         service_types=ServiceTypes(database, _device_types(gates), services, placer.algorithms()),
         rules=PlacementRules(database, services, placer.algorithms()),
         agents=directory,
@@ -175,7 +198,9 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
         networks=NetworkRegistry(database),
         connector=connector,
         quotas=quotas,
+        fleet=build_fleet(conf, database, placer, caster, registry, assignments, handlers_of(gates), requests),
     )
+    requests |= {cls.service: asked for cls in classes.values() if (asked := cls.requests(parts)) is not None}
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
     return Plant(parts, plugins, assignments, meters)
 

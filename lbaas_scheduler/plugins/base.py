@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
     from lbaas_scheduler.plugins.device_scheduler.placer import Placer
     from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
+    from lbaas_scheduler.plugins.fleet.operations import FleetOperations
+    from lbaas_scheduler.plugins.fleet.starting import Requests
     from lbaas_scheduler.plugins.quotas import Quotas
 
 
@@ -38,11 +40,12 @@ class Parts:
     caster: Caster
     networks: NetworkRegistry
     connector: NetworkConnector
+    fleet: FleetOperations
     quotas: Quotas
+    rules: PlacementRules
 
 
 class ServicePluginBase(ABC):
-    rules: PlacementRules
     """One service of the server. Registered under ``lbaas_scheduler.service_plugins``, chosen by ``[DEFAULT] service_plugins``.
 
     A plugin gets all that it needs by its constructor. It answers calls from any thread between :meth:`start` and :meth:`stop`.
@@ -58,6 +61,11 @@ class ServicePluginBase(ABC):
 
         :raises ConfigurationError: its options are wrong.
         """
+
+    @classmethod
+    def requests(cls, parts: Parts) -> Requests | None:  # noqa: ARG003
+        """How a placed resource of the service asks for a device anew, so that it can be moved. None: none can be moved."""
+        return None
 
     @abstractmethod
     def rpc_endpoints(self) -> Sequence[Any]:

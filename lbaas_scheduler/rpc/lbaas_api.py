@@ -235,3 +235,38 @@ class DeviceSchedulerClient(_PluginClient):
 
     def delete_placement_rule(self, context: RequestContext, id: str) -> None:
         self._call(context, "delete_placement_rule", id=id)
+
+    def move_vip(self, context: RequestContext, id: str, device_id: str | None = None) -> Body:
+        """Begin to move a VIP, to a device or to whichever suits. Answers with the move."""
+        return self._call(context, "move_vip", id=id, device_id=device_id)
+
+    def evacuate_device(self, context: RequestContext, id: str) -> Body:
+        """Drain a device and begin to move everything off it. Answers with how far it is."""
+        return self._call(context, "evacuate_device", id=id)
+
+    def cancel_evacuation(self, context: RequestContext, id: str) -> Body:
+        return self._call(context, "cancel_evacuation", id=id)
+
+    def get_evacuation(self, context: RequestContext, id: str) -> Body:
+        return self._call(context, "get_evacuation", id=id)
+
+    def get_moves(self, context: RequestContext, device_id: str | None = None, states: Sequence[str] | None = None) -> list[Body]:
+        return self._list(context, "get_moves", device_id=device_id, states=states)
+
+    def rebalance(self, context: RequestContext, apply: bool = False, **arguments: Any) -> Body:
+        """Plan moves that even out the load, or begin them. ``bound``, ``max_moves``, ``service``; ``moves``: a plan as shown."""
+        return self._call(context, "rebalance", apply=apply, **arguments)
+
+    def check_device(self, context: RequestContext, id: str) -> Body:
+        """Ask a device now how it is."""
+        return self._call(context, "check_device", id=id)
+
+    def get_device_health(self, context: RequestContext, id: str) -> Body:
+        return self._call(context, "get_device_health", id=id)
+
+    def get_breaker(self, context: RequestContext) -> Body:
+        """Whether automatic moves are frozen, and why."""
+        return self._call(context, "get_breaker")
+
+    def reset_breaker(self, context: RequestContext) -> Body:
+        return self._call(context, "reset_breaker")

@@ -42,7 +42,19 @@ NETWORK_METHODS = (
     "update_subnet",
     "delete_subnet",
 )
-"""Exactly what may be called from outside: of the plugin, and of its registry of networks."""
+FLEET_METHODS = (
+    "move_vip",
+    "evacuate_device",
+    "cancel_evacuation",
+    "get_evacuation",
+    "get_moves",
+    "rebalance",
+    "check_device",
+    "get_device_health",
+    "get_breaker",
+    "reset_breaker",
+)
+"""Exactly what may be called from outside: of the plugin, of its registry of networks, and of its fleet operations."""
 
 
 class DeviceSchedulerEndpoint:
@@ -50,8 +62,8 @@ class DeviceSchedulerEndpoint:
 
     target = oslo_messaging.Target(namespace=topics.DEVICES_NAMESPACE, version=topics.VERSION)
 
-    def __init__(self, plugin: object, networks: object) -> None:
+    def __init__(self, plugin: object, networks: object, fleet: object) -> None:
         expected = oslo_messaging.expected_exceptions(LBaaSError)
-        for target, names in ((plugin, METHODS), (networks, NETWORK_METHODS)):
+        for target, names in ((plugin, METHODS), (networks, NETWORK_METHODS), (fleet, FLEET_METHODS)):
             for name in names:
                 setattr(self, name, expected(getattr(target, name)))

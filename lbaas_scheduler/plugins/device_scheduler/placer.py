@@ -52,15 +52,16 @@ class Placer:
         """Service → names of the algorithms that a request may name."""
         return {service: scheduler.algorithm_names for service, scheduler in self._schedulers.items()}
 
-    def place(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
+    def place(self, request: ScheduleRequest, within: Within | None = None, role: str = placements.CURRENT) -> Decision:
         """Pick a device for a resource and claim what it demands, in one short transaction.
 
+        :param role: of the placement. In any other than the current one, a repetition raises DBDuplicateEntry.
         :param within: called in that transaction, after the claim; what it raises undoes everything and comes out.
         :raises NoValidDevice: ``kwargs["trail"]`` says why.
         :raises InvalidRequest: the service is unknown.
         :raises Unavailable: the database is away.
         """
-        return self._with_classes(lambda: self._place(request, within))
+        return self._with_classes(lambda: self._place(request, within, role))
 
     def simulate(self, request: ScheduleRequest, count: int = 1) -> Simulation:
         """A dry run: where ``count`` resources such as ``request`` would go one after the other, and what fills up first.
@@ -75,12 +76,12 @@ class Placer:
         scheduler = self._scheduler_for(request)
         return self._with_classes(lambda: simulate(scheduler, self._reader, request, count))
 
-    def _place(self, request: ScheduleRequest, within: Within | None) -> Decision:
+    def _place(self, request: ScheduleRequest, within: Within | None, role: str) -> Decision:
         scheduler = self._scheduler_for(request)
         recorder = scheduler.recorder(request)
         resolution = resolve(self._reader.classes(), request)
         for page in scheduler.pages(request, resolution, self._reader, recorder):
-            decision = self._claim(request, page, recorder, within)
+            decision = self._claim(request, page, recorder, within, role)
             if decision is not None:
                 return decision
         diagnosis = self._reader.diagnose(request, resolution, recorder.rejected)
@@ -91,11 +92,15 @@ class Placer:
         LOG.warning("No device for %s of tenant %s: %s", request.resource_id, request.tenant_id, trail.summary())
         raise NoValidDevice(resource_id=request.resource_id, summary=trail.summary(), trail=asdict(trail))
 
-    def _claim(self, request: ScheduleRequest, page: list[Judged], recorder: Recorder, within: Within | None) -> Decision | None:
+    def _claim(
+        self, request: ScheduleRequest, page: list[Judged], recorder: Recorder, within: Within | None, role: str
+    ) -> Decision | None:
         """Claim the first device of the page that still has room; the ones that had not are recorded."""
         try:
-            decision, lost = self._database.write(lambda conn: _claim_first(conn, request, page, recorder.trail(), within))
+            decision, lost = self._database.write(lambda conn: _claim_first(conn, request, page, recorder.trail(), within, role))
         except DBDuplicateEntry:
+            if role != placements.CURRENT:
+                raise
             # The answer to an earlier COMMIT got lost, or a caller repeats itself: what is placed stays where it is.
             placed = self._database.read(lambda conn: placements.decision(conn, request.resource_id))
             if placed is None:  # it was something of `within` that is there already
@@ -125,14 +130,14 @@ class Placer:
 
 
 def _claim_first(
-    conn: Connection, request: ScheduleRequest, page: list[Judged], trail: Trail, within: Within | None
+    conn: Connection, request: ScheduleRequest, page: list[Judged], trail: Trail, within: Within | None, role: str
 ) -> tuple[Decision | None, list[Rejection]]:
     lost: list[Rejection] = []
     for judged in page:
         obstacle = placements.claim(conn, request, judged.candidate)
         if obstacle is None:
             decision = _decision(request, judged, trail.extended(lost))
-            placements.insert(conn, request, decision)
+            placements.insert(conn, request, decision, role)
             if within is not None:
                 within(conn, decision)
             return decision, lost

@@ -22,6 +22,7 @@ from lbaas_scheduler.plugins.device_scheduler.explain import explanation_of, pla
 from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes, describe
+from lbaas_scheduler.plugins.fleet.operations import FleetOperations
 
 Document = dict[str, Any]
 Filters = Mapping[str, Sequence[Any]]
@@ -48,20 +49,22 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         placer: Placer,
         caster: Caster,
         networks: NetworkRegistry,
+        fleet: FleetOperations,
         default_service_type: str,
+        rules: PlacementRules,
     ) -> None:
         self._database = database
-        rules: PlacementRules,
         self.registry = registry
         self.service_types = service_types
         self.agents = agents
         self.placer = placer
         self.networks = networks
+        self.fleet = fleet
         self._caster = caster
+        self.rules = rules
         self._default_service_type = default_service_type
 
     @classmethod
-        self.rules = rules
     def build(cls, parts: Parts) -> Self:
         return cls(
             database=parts.database,
@@ -71,12 +74,13 @@ class DeviceSchedulerPlugin(ServicePluginBase):
             placer=parts.placer,
             caster=parts.caster,
             networks=parts.networks,
+            fleet=parts.fleet,
             default_service_type=parts.conf.default_service_type,
+            rules=parts.rules,
         )
 
     def rpc_endpoints(self) -> Sequence[Any]:
-        return [DeviceSchedulerEndpoint(self, self.networks)]
-            rules=parts.rules,
+        return [DeviceSchedulerEndpoint(self, self.networks, self.fleet)]
 
     def start(self) -> None:
         self.service_types.ensure_default(self._default_service_type)
@@ -141,10 +145,6 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         _only_admins(context)
         self.service_types.delete(id)
 
-    def get_agent(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
-        _only_admins(context)
-        return _project(self.agents.get(id), fields)
-
     def create_placement_rule(self, context: RequestContext, placement_rule: Mapping[str, Any]) -> Document:
         """Write a rule: see :meth:`PlacementRules.create`."""
         _only_admins(context)
@@ -169,6 +169,10 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         _only_admins(context)
         self.rules.delete(id)
 
+    def get_agent(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
+        _only_admins(context)
+        return _project(self.agents.get(id), fields)
+
     def get_agents(self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None) -> list[Document]:
         _only_admins(context)
         return [_project(it, fields) for it in self.agents.list(filters)]
@@ -189,10 +193,6 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         _only_admins(context)
         return placement_of(self._database, resource_id)
 
-
-def _only_admins(context: RequestContext) -> None:
-    if not context.is_admin:
-        raise NotAuthorized(reason="only administrators see and change devices, agents, service types and placement rules")
     def explain(self, context: RequestContext, resource_id: str) -> Document:
         """Why a resource is where it is, in sentences: ``{"resource_id", "device_id", "device_name", "why", "refused"}``.
 
@@ -201,6 +201,10 @@ def _only_admins(context: RequestContext) -> None:
         _only_admins(context)
         return explanation_of(self._database, resource_id)
 
+
+def _only_admins(context: RequestContext) -> None:
+    if not context.is_admin:
+        raise NotAuthorized(reason="only administrators see and change devices, agents, service types and placement rules")
 
 
 def _project(document: Document, fields: Fields | None) -> Document:

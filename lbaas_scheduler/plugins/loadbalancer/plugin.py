@@ -17,6 +17,7 @@ from lbaas_scheduler.plugins.loadbalancer.health_monitors import HealthMonitors
 from lbaas_scheduler.plugins.loadbalancer.hosting import Hosting
 from lbaas_scheduler.plugins.loadbalancer.members import Members
 from lbaas_scheduler.plugins.loadbalancer.pools import Pools
+from lbaas_scheduler.plugins.loadbalancer.requests import VipRequests
 from lbaas_scheduler.plugins.loadbalancer.simulating import Simulating
 from lbaas_scheduler.plugins.loadbalancer.vips import Vips
 from lbaas_scheduler.plugins.quotas import NoQuotas, QuotaGuard
@@ -29,9 +30,9 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
 
     :param cast_deadline_seconds: after how long a change that no agent confirmed is cast again.
     :param quotas: asked before anything is created; None = everybody may have everything.
+    :param rules: the placement rules; None = there are none.
     """
 
-    :param rules: the placement rules; None = there are none.
     def __init__(
         self,
         database: Database,
@@ -42,6 +43,7 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
         service_types: ServiceTypes,
         cast_deadline_seconds: float,
         quotas: QuotaGuard | None = None,
+        rules: Rules | None = None,
     ) -> None:
         core = Core(
             database=database,
@@ -54,16 +56,15 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
             quotas=quotas or NoQuotas(),
             rules=rules or NoRules(),
         )
-        rules: Rules | None = None,
         self.vips = Vips(core)
         self.pools = Pools(core)
         self.members = Members(core)
         self.health_monitors = HealthMonitors(core)
         self.associations = Associations(core)
         self.hosting = Hosting(core, self.pools)
+        self.simulating = Simulating(core)
 
     @classmethod
-        self.simulating = Simulating(core)
     def build(cls, parts: Parts) -> Self:
         return cls(
             database=parts.database,
@@ -74,9 +75,13 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
             service_types=parts.service_types,
             cast_deadline_seconds=parts.conf.scheduler.cast_deadline_seconds,
             quotas=parts.quotas,
+            rules=parts.rules,
         )
 
-            rules=parts.rules,
+    @classmethod
+    def requests(cls, parts: Parts) -> VipRequests:
+        return VipRequests(parts.services[cls.service], parts.service_types, parts.rules)
+
     def rpc_endpoints(self) -> Sequence[Any]:
         return [LoadBalancerEndpoint(self)]
 
@@ -117,14 +122,14 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
     def stats(self, context: RequestContext, pool_id: str) -> Document:
         return self.pools.stats(context, pool_id)
 
+    def simulate(self, context: RequestContext, vip: Body, count: int = 1) -> Document:
+        return self.simulating.simulate(context, vip, count)
+
     def create_member(self, context: RequestContext, member: Body) -> Document:
         return self.members.create(context, member)
 
     def get_member(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
         return self.members.get(context, id, fields)
-
-    def simulate(self, context: RequestContext, vip: Body, count: int = 1) -> Document:
-        return self.simulating.simulate(context, vip, count)
 
     def get_members(
         self, context: RequestContext, filters: Filters | None = None, fields: Fields | None = None, **page: Any

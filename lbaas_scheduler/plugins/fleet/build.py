@@ -1,0 +1,44 @@
+"""Puts the fleet's operations together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from oslo_config import cfg
+
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.devices.assignments import Assignments
+from lbaas_scheduler.devices.breaker import CircuitBreaker
+from lbaas_scheduler.devices.monitor import Monitor
+from lbaas_scheduler.devices.registry import Registry
+from lbaas_scheduler.devices.secrets import Vault
+from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.plugins.fleet.balancing import Balancing
+from lbaas_scheduler.plugins.fleet.mover import Mover
+from lbaas_scheduler.plugins.fleet.operations import FleetOperations
+from lbaas_scheduler.plugins.fleet.starting import PlacesResources, Requests, Starter
+from lbaas_scheduler.sdk.handlers import DeviceHandler
+
+
+def build_fleet(
+    conf: cfg.ConfigOpts,
+    database: Database,
+    placer: PlacesResources,
+    caster: Caster,
+    registry: Registry,
+    assignments: Assignments,
+    handlers: Mapping[tuple[str, str], DeviceHandler],
+    requests: Mapping[str, Requests],
+) -> FleetOperations:
+    """:param handlers: (service, device type) → handler.
+    :param requests: service → its :data:`Requests`; may be filled later, as services are loaded.
+    """
+    breaker = CircuitBreaker(database, conf)
+    mover = Mover(database, Starter(database, placer, requests, conf), caster, registry, breaker, conf)
+
+    def tell(device_id: str) -> None:
+        caster.tell_of(device_id, registry.agent_host(device_id))
+
+    vault = Vault(conf.security.encryption_keys)
+    monitor = Monitor(database, handlers, vault, assignments.heard_since, tell, conf)
+    return FleetOperations(database, mover, Balancing(database, requests), monitor, breaker, registry)

@@ -15,6 +15,9 @@ from typing import Any, TypeVar
 from oslo_config import cfg
 from stevedore import NamedExtensionManager
 
+from lbaas_scheduler.allocator.core.drivers import StateDriver
+from lbaas_scheduler.allocator.core.resource import Resource
+from lbaas_scheduler.conf import allocator as allocator_options
 from lbaas_scheduler.conf.service import register_service_opts
 from lbaas_scheduler.errors import ConfigurationError, LBaaSError
 from lbaas_scheduler.scheduler.algorithms.base import Algorithm
@@ -32,6 +35,8 @@ ALGORITHMS = "lbaas_scheduler.algorithms"
 DEVICE_HANDLERS = "lbaas_scheduler.device_handlers"
 AGENT_DRIVERS = "lbaas_scheduler.agent_drivers"
 NETWORK_CONNECTORS = "lbaas_scheduler.network_connectors"
+RESOURCES = "lbaas_scheduler.resources"
+STATE_DRIVERS = "lbaas_scheduler.state_drivers"
 
 
 def load_handlers(conf: cfg.ConfigOpts, service: str) -> Mapping[str, DeviceHandler]:
@@ -84,6 +89,29 @@ def load_service_plugin(name: str, base: type[T]) -> type[T]:
 def load_network_connector(conf: cfg.ConfigOpts, base: type[T]) -> type[T]:
     """The class that ``[DEFAULT] network_connector`` names. Its builder knows what it is built with."""
     return load_class(NETWORK_CONNECTORS, conf.network_connector, base)
+
+
+def load_resources(conf: cfg.ConfigOpts) -> Mapping[str, Resource]:
+    """Kind → what ``[allocator] resources`` lists.
+
+    :raises ConfigurationError: also when two of them are of the same kind.
+    """
+    allocator_options.register_opts(conf)
+    loaded: dict[str, Resource] = {}
+    for name in conf.allocator.resources:
+        resource = _build(load_class(RESOURCES, name, Resource), RESOURCES, name)
+        if resource.kind in loaded:
+            raise ConfigurationError(
+                reason=f"'{name}' in {RESOURCES} is a second resource of kind '{resource.kind}'; configure one"
+            )
+        loaded[resource.kind] = resource
+    return loaded
+
+
+def load_state_driver(conf: cfg.ConfigOpts) -> type[StateDriver]:
+    """The class that ``[allocator] driver`` names; ``lbaas_scheduler.allocator.api.build`` opens it."""
+    allocator_options.register_opts(conf)
+    return load_class(STATE_DRIVERS, conf.allocator.driver, StateDriver)
 
 
 def load_class(namespace: str, name: str, base: type[T]) -> type[T]:

@@ -12,10 +12,12 @@ import random
 import threading
 from collections import deque
 from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import islice
 
 from lbaas_scheduler.allocator.core.drivers import Query, StateDriver
 from lbaas_scheduler.allocator.core.resource import Part
-from lbaas_scheduler.allocator.core.spans import Span, Spans
+from lbaas_scheduler.allocator.core.spans import Spans
 from lbaas_scheduler.allocator.core.states import Allocation, hexed
 
 LONGEST, SHORTEST = 128, 1
@@ -68,7 +70,7 @@ class Windows:
         with window.lock:
             number = self._next(window, numbers, avoid)
             if number is None:
-                self._fill(driver, window, key[1], numbers, policy, len(avoid))
+                self._fill(driver, window, key[1], numbers, policy, avoid)
                 number = self._next(window, numbers, avoid)
             if number is not None:
                 window.cursor = numbers.place(number) + 1
@@ -100,26 +102,27 @@ class Windows:
                 return number
         return None
 
-    def _fill(self, driver: StateDriver, window: Window, domain: str, numbers: Spans, policy: str, extra: int) -> None:
+    def _fill(
+        self, driver: StateDriver, window: Window, domain: str, numbers: Spans, policy: str, avoid: Collection[int]
+    ) -> None:
         if not numbers:
             return
         window.lengthen()
-        wanted = window.length + extra
+        look = Look(driver, domain, numbers, window.length, avoid)
         if policy == "lowest":
-            found = lowest(driver, domain, numbers, 0, wanted)
+            found = look.lowest(0)
         elif policy == "next_fit":
-            start = window.cursor % numbers.size
-            found = lowest(driver, domain, numbers, start, wanted) or lowest(driver, domain, numbers, 0, wanted)
+            found = look.lowest(window.cursor % numbers.size) or look.lowest(0)
         else:
-            found = self._anywhere(driver, domain, numbers, wanted)
+            found = self._anywhere(look)
         window.free.extend(found)
 
-    def _anywhere(self, driver: StateDriver, domain: str, numbers: Spans, wanted: int) -> list[int]:
-        start = self._chance.randrange(numbers.size)
-        taken, end = stretch(driver, domain, numbers, start, PAGE)
-        found = self._sample(numbers, start, end, taken, wanted)
+    def _anywhere(self, look: Look) -> list[int]:
+        start = self._chance.randrange(look.numbers.size)
+        taken, end = look.stretch(start, PAGE)
+        found = self._sample(look.numbers, start, end, taken, look.wanted)
         if not found:
-            found = lowest(driver, domain, numbers, start, wanted) or lowest(driver, domain, numbers, 0, wanted)
+            found = look.lowest(start) or look.lowest(0)
             self._chance.shuffle(found)
         return found
 
@@ -138,61 +141,66 @@ class Windows:
         return list(chosen)
 
 
-def stretch(driver: StateDriver, domain: str, numbers: Spans, start: int, page: int) -> tuple[set[int], int]:
-    """The taken numbers from a place on, and the place up to which that is all of them."""
-    lo, hi = numbers.at(start), numbers.items[-1].hi
-    query = Query(Allocation, prefix=(domain,), lo=hexed(lo), hi=hexed(hi), limit=page)
-    taken = [int(key[1], 16) for key in driver.keys(query)]
-    end = numbers.size if len(taken) < page else numbers.place(taken[-1] + 1)
-    return set(taken), end
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A search for free numbers.
 
-
-def lowest(driver: StateDriver, domain: str, numbers: Spans, start: int, wanted: int) -> list[int]:
-    """The first free numbers from a place on.
-
-    Reads a page; where it leaves no gap, a larger one; then halves the rest by counting, so memory stays constant.
+    :ivar wanted: how many are enough.
+    :ivar avoid: numbers that are free in the store but not for us.
     """
-    page = PAGE
-    while start < numbers.size:
-        if page > LARGEST_PAGE:
-            return _by_count(driver, domain, numbers, start)
-        taken, end = stretch(driver, domain, numbers, start, page)
-        free: list[int] = []
-        for place in range(start, end):
-            number = numbers.at(place)
-            if number not in taken:
-                free.append(number)
-                if len(free) >= wanted:
-                    break
-        if free:
-            return free
-        start, page = end, page * 4
-    return []
 
+    driver: StateDriver
+    domain: str
+    numbers: Spans
+    wanted: int
+    avoid: Collection[int]
 
-def _by_count(driver: StateDriver, domain: str, numbers: Spans, start: int) -> list[int]:
-    first = numbers.at(start)
-    for span in numbers.items:
-        if span.hi < first:
-            continue
-        found = _gap(driver, domain, Span(max(span.lo, first), span.hi), numbers.step)
-        if found is not None:
-            return [found]
-    return []
+    def stretch(self, start: int, page: int) -> tuple[set[int], int]:
+        """The taken numbers from a place on, and the place up to which that is all of them."""
+        lo, hi = self.numbers.at(start), self.numbers.items[-1].hi
+        query = Query(Allocation, prefix=(self.domain,), lo=hexed(lo), hi=hexed(hi), limit=page)
+        taken = [int(key[1], 16) for key in self.driver.keys(query)]
+        end = self.numbers.size if len(taken) < page else self.numbers.place(taken[-1] + 1)
+        return {*taken, *self.avoid}, end
 
+    def lowest(self, start: int) -> list[int]:
+        """The first free numbers from a place on.
 
-def _gap(driver: StateDriver, domain: str, span: Span, step: int) -> int | None:
-    def is_full(lo: int, hi: int) -> bool:
-        taken = driver.count(Query(Allocation, prefix=(domain,), lo=hexed(lo), hi=hexed(hi)))
-        return taken >= (hi - lo) // step + 1
+        Reads a page; where it leaves no gap, a larger one; then halves the rest by counting, so memory stays constant.
+        """
+        page = PAGE
+        while start < self.numbers.size:
+            if page > LARGEST_PAGE and not self.avoid:
+                return self._by_count(start)
+            taken, end = self.stretch(start, min(page, LARGEST_PAGE))
+            free = (number for number in map(self.numbers.at, range(start, end)) if number not in taken)
+            found = list(islice(free, self.wanted))
+            if found:
+                return found
+            start, page = end, page * 4
+        return []
 
-    lo, hi = span
-    if is_full(lo, hi):
-        return None
-    while lo < hi:
-        middle = lo + (hi - lo) // step // 2 * step
-        if is_full(lo, middle):
-            lo = middle + step
-        else:
-            hi = middle
-    return lo
+    def _by_count(self, start: int) -> list[int]:
+        first = self.numbers.at(start)
+        for span in self.numbers.items:
+            if span.hi >= first:
+                found = self._gap(max(span.lo, first), span.hi)
+                if found is not None:
+                    return [found]
+        return []
+
+    def _gap(self, lo: int, hi: int) -> int | None:
+        step = self.numbers.step
+        if self._is_full(lo, hi):
+            return None
+        while lo < hi:
+            middle = lo + (hi - lo) // step // 2 * step
+            if self._is_full(lo, middle):
+                lo = middle + step
+            else:
+                hi = middle
+        return lo
+
+    def _is_full(self, lo: int, hi: int) -> bool:
+        taken = self.driver.count(Query(Allocation, prefix=(self.domain,), lo=hexed(lo), hi=hexed(hi)))
+        return taken >= (hi - lo) // self.numbers.step + 1

@@ -9,6 +9,8 @@ import inspect
 import pytest
 
 from lbaas_scheduler import extensions
+from lbaas_scheduler.allocator.core.drivers import StateDriver
+from lbaas_scheduler.allocator.core.resource import Resource
 from lbaas_scheduler.plugins.base import ServicePluginBase
 from lbaas_scheduler.scheduler.algorithms.base import Algorithm
 from lbaas_scheduler.scheduler.services import Service
@@ -24,6 +26,8 @@ INTERFACES = {
     f"{extensions.DEVICE_HANDLERS}.LoadBalancer": DeviceHandler,
     extensions.AGENT_DRIVERS: AgentDriver,
     extensions.NETWORK_CONNECTORS: NetworkConnector,
+    extensions.RESOURCES: Resource,
+    extensions.STATE_DRIVERS: StateDriver,
 }
 
 

@@ -13,7 +13,9 @@ EXCUSE = "# long: "
 
 
 def test_no_file_is_longer_than_400_lines():
-    lengths = {path: (ROOT / path).read_text().count("\n") for path in trees()}
+    # Migrations are lists of columns, written once and never touched again.
+    paths = [path for path in trees() if "/migrations/versions/" not in path]
+    lengths = {path: (ROOT / path).read_text().count("\n") for path in paths}
     assert {path: lines for path, lines in lengths.items() if lines > FILE_LINES} == {}
 
 

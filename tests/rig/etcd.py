@@ -48,7 +48,7 @@ class Etcd:
         }
         words |= dict(zip(arguments[::2], arguments[1::2], strict=True))
         self.url = words["--listen-client-urls"]
-        command = [shutil.which("etcd") or "etcd", *(word for pair in words.items() for word in pair)]
+        command = [shutil.which("etcd") or "etcd", *(f"{name}={value}" for name, value in words.items())]
         self.daemon = Daemon(run, self.name, command, log=folder / "etcd.log")
 
     @staticmethod

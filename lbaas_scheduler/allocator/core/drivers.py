@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, Self
 
 from lbaas_scheduler.allocator.core.states import Event, S, State
 from lbaas_scheduler.errors import TransactionTooLarge
@@ -89,6 +89,18 @@ class Change(Generic[S]):
     previous: S | None
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a driver is opened with.
+
+    :ivar database: the product's, for drivers that keep their states there.
+    :ivar options: the group ``[allocator]``.
+    """
+
+    database: Any
+    options: Mapping[str, Any]
+
+
 class StateDriver(ABC):
     """A store.
 
@@ -129,6 +141,14 @@ class StateDriver(ABC):
         ``ready`` is set as soon as nothing can be missed any more. An outage of the store is waited out; what changed
         meanwhile is told afterwards, as one change for each state.
         """
+
+    @classmethod
+    def open(cls, settings: Settings) -> Self:
+        """The store that the configuration names. Connects with the first call only.
+
+        :raises ConfigurationError: says what is wrong with the configuration.
+        """
+        return cls()
 
     def get(self, cls: type[S], *key: Any) -> Stored[S] | None:
         """One state by its whole key."""

@@ -9,12 +9,22 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from etcd3gw.exceptions import Etcd3Exception
 
 from lbaas_scheduler.allocator import keys
-from lbaas_scheduler.allocator.core.drivers import Change, Changes, Clash, Collision, Query, StateDriver, Stored, refuse_too_large
+from lbaas_scheduler.allocator.core.drivers import (
+    Change,
+    Changes,
+    Clash,
+    Collision,
+    Query,
+    Settings,
+    StateDriver,
+    Stored,
+    refuse_too_large,
+)
 from lbaas_scheduler.allocator.core.states import Event, S, State, from_document, to_document
 from lbaas_scheduler.allocator.drivers.etcd_client import Access, EtcdClient, chunks, decode, encode, text_of
 from lbaas_scheduler.allocator.drivers.etcd_watch import Watcher
@@ -49,6 +59,20 @@ class EtcdDriver(StateDriver):
         self.max_operations = max_operations
         self._client = EtcdClient(access)
         self._namespace = namespace
+
+    @classmethod
+    def open(cls, settings: Settings) -> Self:
+        words = settings.options
+        access = Access(
+            endpoints=tuple(words["etcd_endpoints"]),
+            ca_cert=words["etcd_ca_cert"],
+            cert=words["etcd_cert"],
+            key=words["etcd_key"],
+            user=words["etcd_user"],
+            password=words["etcd_password"],
+            timeout_seconds=words["etcd_timeout_seconds"],
+        )
+        return cls(access, words["etcd_namespace"], words["etcd_max_operations"])
 
     def read(self, query: Query[S]) -> list[Stored[S]]:
         if query.index:

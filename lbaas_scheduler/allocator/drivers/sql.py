@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.allocator.core.drivers import Change, Changes, Clash, Collision, Query, StateDriver, Stored
+from lbaas_scheduler.allocator.core.drivers import Change, Changes, Clash, Collision, Query, Settings, StateDriver, Stored
 from lbaas_scheduler.allocator.core.states import Allocation, Event, Pool, S, State
 from lbaas_scheduler.allocator.drivers import sql_tables as tables
 from lbaas_scheduler.allocator.drivers.sql_watch import Watcher
 from lbaas_scheduler.db.session import Database
-from lbaas_scheduler.errors import StoreUnavailable, Unavailable
+from lbaas_scheduler.errors import ConfigurationError, StoreUnavailable, Unavailable
 
 T = TypeVar("T")
 
@@ -34,6 +34,12 @@ class SqlDriver(StateDriver):
     def __init__(self, database: Database, poll_seconds: float = 0.2) -> None:
         self._database = database
         self._poll_seconds = poll_seconds
+
+    @classmethod
+    def open(cls, settings: Settings) -> Self:
+        if settings.database is None:
+            raise ConfigurationError(reason="[allocator] driver 'sql' needs a database; set [database] connection")
+        return cls(settings.database)
 
     def bound(self, conn: Connection) -> StateDriver:
         """The same store, inside of the transaction of ``conn``: sees what that wrote, and is undone with it.

@@ -142,6 +142,26 @@ def test_without_a_spare_agent_the_old_binding_stays_and_the_device_closes(fleet
     assert fleet.open() == {device_id}
 
 
+def test_what_waits_for_want_of_an_agent_goes_on_with_the_first_that_appears(any_fleet: Fleet) -> None:
+    """Any agent may drive any device of its types: only a pin says that it must be this one."""
+    any_fleet.report("host-1")
+    free, pinned = any_fleet.enrol(), any_fleet.enrol(agent_host="host-1")
+    for device_id in (free, pinned):
+        any_fleet.deploy(f"on-{device_id}"[:36], device_id)
+        any_fleet.settle(f"on-{device_id}"[:36], device_id)
+    any_fleet.silence("host-1")
+    assert any_fleet.assignments.take_over() == []
+    any_fleet.assignments.refresh_all()
+    assert any_fleet.open() == set()
+    any_fleet.report("host-2", first=True)
+    assert any_fleet.assignments.take_over() == [Move(free, "host-1", "host-2")]
+    assert any_fleet.open() == {free}
+    parked, moved = (any_fleet.row(f"on-{device_id}"[:36], device_id) for device_id in (pinned, free))
+    assert (parked.version.epoch, parked.due_at) == (1, None)
+    assert moved.version.epoch == 2
+    assert moved.due_at is not None, "the new agent is told of what is on the device"
+
+
 def test_devices_that_nobody_can_take_do_not_stand_in_the_way_of_others(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lbaas_scheduler.devices.assignments.BATCH", 2)
     fleet.report("host-1")

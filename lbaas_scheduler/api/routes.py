@@ -6,7 +6,20 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from lbaas_scheduler.api import agents, catalogue, devices, health, metrics, openapi, pools, ports, quotas, service_types, vips
+from lbaas_scheduler.api import (
+    agents,
+    catalogue,
+    devices,
+    fleet,
+    health,
+    metrics,
+    openapi,
+    pools,
+    ports,
+    quotas,
+    service_types,
+    vips,
+)
 from lbaas_scheduler.api.agents import AGENTS
 from lbaas_scheduler.api.crud import Crud
 from lbaas_scheduler.api.devices import DEVICES
@@ -84,4 +97,6 @@ ROUTES: Mapping[str, Methods] = {
     "/v2.0/devices": {"GET": devices.INDEX, "POST": DEVICES.create()},
     "/v2.0/devices/{id}": _item(DEVICES),
     "/v2.0/devices/{id}/vips": {"GET": vips.ON_DEVICE},
+    "/v2.0/fleet-overview": {"GET": fleet.OVERVIEW},
+    "/fleet": {"GET": fleet.PAGE_OPERATION},
 }

@@ -138,6 +138,16 @@ def integer(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
 
 
+def positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return value
+
+
 def pair(text: str) -> Document:
     """``KEY=VALUE``; a value that is JSON is what it says, all else is text."""
     name, equals, value = text.partition("=")

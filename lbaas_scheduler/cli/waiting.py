@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from lbaas_scheduler.cli.catalogue import VIP
 from lbaas_scheduler.cli.client import Client, Document
-from lbaas_scheduler.cli.noun import integer
+from lbaas_scheduler.cli.noun import positive
 from lbaas_scheduler.cli.problems import Problem, Refused
 
 POLL_SECONDS = 0.5
@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wait", action="store_true", help="return when the device has it so")
     parser.add_argument(
         "--wait-timeout",
-        type=integer,
+        type=positive,
         default=TIMEOUT_SECONDS,
         metavar="SECONDS",
         help="with --wait: give up after so long (default: %(default)s)",

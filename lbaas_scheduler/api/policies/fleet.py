@@ -7,6 +7,7 @@ from lbaas_scheduler.api.policies.base import ADMIN, READER, crud, rule
 RULES = (
     *crud("device", "devices", "/v2.0/devices", ADMIN, ADMIN),
     rule("get_device_vips", ADMIN, "See the VIPs on a device.", "GET /v2.0/devices/{id}/vips"),
+    rule("get_fleet_overview", ADMIN, "See the fleet at a glance.", "GET /v2.0/fleet-overview"),
     *crud("service_type", "service_types", "/v2.0/service-types", READER, ADMIN),
     rule("get_service_provider", READER, "See service types as LBaaS v1 shows them.", "GET /v2.0/service-providers"),
     rule("get_agent", ADMIN, "See agents.", "GET /v2.0/agents", "GET /v2.0/agents/{id}"),

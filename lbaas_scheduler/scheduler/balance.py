@@ -21,6 +21,9 @@ class Bin:
     open: bool = True
 
 
+EPSILON = 1e-9
+"""Shares are fractions: equal ones may differ by the last bit."""
+
 Allowed = Callable[[str, str], bool]
 """Resource id, device id → whether the device may take the resource."""
 
@@ -67,16 +70,20 @@ def _next(
     emptiest = sorted(takes & fill.keys(), key=lambda it: (fill[it], it))
     for source in fullest:
         for target in emptiest:
-            # Beyond the bound, and so that the target does not end up fuller than the source was.
-            if fill[source] - fill[target] <= bound or fill[target] + 1 / room[target] >= fill[source] + 1e-9:
+            if fill[source] - fill[target] <= bound + EPSILON:
                 break
             limit = limits[target]
-            if limit is not None and len(held[target]) >= limit:
+            if not _closer(fill, room, source, target) or (limit is not None and len(held[target]) >= limit):
                 continue
             for resource_id in sorted(held[source]):
                 if resource_id not in moved and allowed(resource_id, target):
                     return Transfer(resource_id, source, target)
     return None
+
+
+def _closer(fill: Mapping[str, float], room: Mapping[str, int], source: str, target: str) -> bool:
+    """Whether both end up between where they were: a small device's one resource may be a large share of it."""
+    return fill[target] + 1 / room[target] < fill[source] - EPSILON and fill[source] - 1 / room[source] > fill[target] + EPSILON
 
 
 def _spread(counts: Mapping[str, int], room: Mapping[str, int]) -> float:

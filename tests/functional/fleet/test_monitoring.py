@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -41,7 +40,7 @@ def bring_back(lab: Lab, name: str) -> None:
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Device name → what its handler returns or raises instead."""
     made: dict[str, Any] = {}
     genuine = FakeHandler.get_status
@@ -53,7 +52,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
         return answer(device) if callable(answer) else answer
 
     monkeypatch.setattr(FakeHandler, "get_status", get_status)
-    yield made
+    return made
 
 
 class TestLoss:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import time
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import oslo_messaging
 import pytest
@@ -15,6 +17,7 @@ from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.agent_api import AgentAPI
 from lbaas_scheduler.rpc.codec import encode_device
 from lbaas_scheduler.rpc.lbaas_api import LoadBalancerClient
+from lbaas_scheduler.rpc.server_api import ServerAPI
 from lbaas_scheduler.rpc.transport import get_server, get_transport, service_context
 from tests.agent_side import HOST, bus_conf, deployment, device
 from tests.functional.agent.conftest import Site
@@ -69,6 +72,34 @@ def test_a_vip_of_ten_thousand_members_fits_through(site):
     site.start_agent()
     site.create(one, deployment("v1", members=10_000))
     assert wait_for(lambda: site.servers.last("v1"), 30).ok
+
+
+@pytest.mark.parametrize("queue", [f"{topics.AGENTS}.{HOST}", topics.SERVERS])
+def test_a_queue_that_vanishes_comes_back_with_its_reader(site, rabbitmq_server, rabbitmq_url, queue):
+    one = site.give("d1")
+    agent = site.start_agent()
+    vhost = quote(rabbitmq_url.rsplit("/", 1)[1], safe="")
+    rabbitmq_server.call("DELETE", f"/api/queues/{vhost}/{queue}")
+    wait_for(lambda: queue in {it["name"] for it in rabbitmq_server.queues(rabbitmq_url)}, 60, f"{queue} to be back")
+    site.wait_agent(agent)
+    site.create(one, deployment("v1"))
+    assert wait_for(lambda: site.servers.last("v1"), 60).ok
+
+
+def test_any_number_of_casts_and_calls_needs_no_more_connections(site):
+    one = site.give("d1")
+    site.start_agent()
+    site.create(one, deployment("v1"))
+    wait_for(lambda: site.servers.last("v1"))
+    client = ServerAPI(site.transport)
+    counts = []
+    for _ in range(3):
+        for revision in range(200):
+            site.api.create_vip(HOST, encode_device(one, ""), deployment("v1", revision=revision))
+        for _call in range(20):
+            client.get_devices(HOST)
+        counts.append(len(os.listdir("/proc/self/fd")))
+    assert counts[1:] == counts[:-1], "file descriptors after each round"
 
 
 def test_a_cast_while_the_broker_is_away_fails_soon(own_rabbitmq):

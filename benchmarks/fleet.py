@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -45,6 +45,13 @@ CHUNK = 2000
 @contextmanager
 def server(kind: str) -> Iterator[str]:
     """URL of an empty database on a private instance that is started for the purpose and ended after it."""
+    with servers(kind) as new_database:
+        yield new_database()
+
+
+@contextmanager
+def servers(kind: str) -> Iterator[Callable[[], str]]:
+    """Makes empty databases on one private instance that is started for the purpose and ended after it."""
     # The rig of the tests knows how to run the servers that are installed here.
     from tests.rig.mariadb import MariaDB  # noqa: PLC0415 - only where no URL was given
     from tests.rig.postgresql import PostgreSQL  # noqa: PLC0415
@@ -53,13 +60,14 @@ def server(kind: str) -> Iterator[str]:
     with ExitStack() as stack:
         if kind == "sqlite":
             folder = stack.enter_context(TemporaryDirectory(prefix="lbaas-benchmark-"))
-            yield f"sqlite:///{Path(folder) / 'fleet.sqlite'}"
+            numbers = itertools.count()
+            yield lambda: f"sqlite:///{Path(folder) / f'fleet-{next(numbers)}.sqlite'}"
             return
         rig = Run.begin()
         stack.callback(rig.end)
         service: Any = rig.private({"postgresql": PostgreSQL, "mysql": MariaDB}[kind], f"benchmark-{kind}")
         service.start()
-        yield service.create_database()
+        yield service.create_database
 
 
 def open_database(url: str) -> Database:

@@ -195,8 +195,8 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.placement", description=__doc__.splitlines()[0])
     parser.add_argument("--db", choices=["sqlite", "postgresql", "mysql"], default="sqlite")
     parser.add_argument("--url", help="an empty database to use; default: a private instance that is started for the purpose")
-    parser.add_argument("--devices", type=_numbers, default=[100, 1000, 10000], help="sizes of the fleet, comma-separated")
-    parser.add_argument("--clients", type=_numbers, default=[1, 4], help="numbers of processes, comma-separated")
+    parser.add_argument("--devices", type=numbers, default=[100, 1000, 10000], help="sizes of the fleet, comma-separated")
+    parser.add_argument("--clients", type=numbers, default=[1, 4], help="numbers of processes, comma-separated")
     parser.add_argument("--seconds", type=float, default=3.0, help="how long each measurement of a round takes")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
@@ -206,7 +206,8 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps({"points": points}))
 
 
-def _numbers(text: str) -> list[int]:
+def numbers(text: str) -> list[int]:
+    """Of an option: comma-separated."""
     return [int(part) for part in text.split(",")]
 
 

@@ -11,14 +11,16 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from lbaas_scheduler.db import counters
-from lbaas_scheduler.db.models import device_load, placements
+from lbaas_scheduler.db.models import agents, device_load, placements
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.devices import Interface
 from tests.factories import add_devices, new_device, new_request
 from tests.functional.placement import mortal
@@ -110,6 +112,9 @@ def test_servers_that_die_while_they_race_neither_over_commit_nor_lose_a_slot(
 
 def furnish(database: Database, scale: Scale) -> None:
     """A fleet that is almost full: on each device as many slots are taken as are left in all, evenly."""
+    # Nobody reports for it, and this may take minutes.
+    alive = sa.update(agents).values(heartbeat_at=utcnow() + timedelta(days=1))
+    database.write(lambda conn: conn.execute(alive))
     slots = 2 * scale.free // scale.devices
     wires = (Interface("eth0", 2), Interface("eth1", 2))
     limits = {"vips": slots, "capacities": {mortal.OWN_CLASS: 10_000}, "interfaces": wires}

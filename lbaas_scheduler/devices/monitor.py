@@ -22,6 +22,7 @@ from oslo_config import cfg
 from lbaas_scheduler.db import deployments, device_checks, devices, schedulable
 from lbaas_scheduler.db.devices import StoredDevice
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.devices.periodic import Periodic
 from lbaas_scheduler.devices.secrets import Vault
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.devices import Device
@@ -94,24 +95,17 @@ class Monitor:
         }
         self._asking = _Asking()
         self._choose = random.Random()  # noqa: S311 - spreads load, hides nothing
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = Periodic("monitor", self._try_once, self._pause)
         self._failing = False
 
     def start(self) -> None:
         """Run in a thread of its own until :meth:`stop`. Without a handler that can ask there is nothing to run."""
-        if not self._gates:
-            return
-        self._stop.clear()
-        self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
-        self._thread.start()
+        if self._gates:
+            self._thread.start()
 
     def stop(self) -> None:
         """End, and return once the checks that are under way have ended. May be called without :meth:`start`, and twice."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self._thread.stop()
 
     def run_once(self) -> list[Check]:
         """Ask all devices that are due."""
@@ -119,7 +113,7 @@ class Monitor:
         with ThreadPoolExecutor(self._workers, thread_name_prefix="check") as pool:
             while due := self._claim():
                 done += [check for check in pool.map(self._isolated, due) if check is not None]
-                if self._stop.is_set() or len(due) < self._workers:
+                if self._thread.stopping or len(due) < self._workers:
                     break
         return done
 
@@ -139,16 +133,18 @@ class Monitor:
         self._database.write(lambda conn: device_checks.check_soon(conn, device_id, self._later()))
         return self._check(stored)
 
-    def _run(self) -> None:
-        while not self._stop.wait(LOOK_SECONDS * self._choose.uniform(1 - JITTER, 1 + JITTER)):
-            try:
-                self.run_once()
-            except Exception as error:
-                if not self._failing:
-                    LOG.exception("Devices cannot be checked; it is tried again: %s", error)
-                self._failing = True
-            else:
-                self._failing = False
+    def _try_once(self) -> None:
+        try:
+            self.run_once()
+        except Exception as error:
+            if not self._failing:
+                LOG.exception("Devices cannot be checked; it is tried again: %s", error)
+            self._failing = True
+        else:
+            self._failing = False
+
+    def _pause(self) -> float:
+        return LOOK_SECONDS * self._choose.uniform(1 - JITTER, 1 + JITTER)
 
     @property
     def _options(self) -> Any:

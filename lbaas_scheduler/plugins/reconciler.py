@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -22,6 +21,7 @@ from lbaas_scheduler.db.deployments import DeploymentRow
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.assignments import Assignments
 from lbaas_scheduler.devices.breaker import CircuitBreaker
+from lbaas_scheduler.devices.periodic import Periodic
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.errors import Unavailable
@@ -64,32 +64,22 @@ class Reconciler:
         self._monotonic = monotonic
         self._choose = random.Random()  # noqa: S311 - spreads load, hides nothing
         self._steady_since = monotonic()
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = Periodic("reconciler", self.run_once, self._pause)
         self._failing: set[str] = set()
 
     def start(self) -> None:
         """Run in a thread of its own until :meth:`stop`."""
-        self._stop.clear()
-        self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """End, and return once the cycle that is under way has ended. May be called without :meth:`start`, and twice."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self._thread.stop()
 
     def run_once(self) -> None:
         """One cycle. A step that fails is logged, and taken again in the next cycle; the others are taken all the same."""
         own = (self._assign, self._take_over, self._refresh, self._time_out, self._cast_again)
         for step in (*own, *self._more):
             self._isolated(step)
-
-    def _run(self) -> None:
-        while not self._stop.wait(self._pause()):
-            self.run_once()
 
     def _pause(self) -> float:
         return self._options.reconcile_interval_seconds * self._choose.uniform(1 - JITTER, 1 + JITTER)
@@ -166,7 +156,7 @@ class Reconciler:
 
     def _cast_again(self) -> None:
         """Cast what is due: in random order, in batches, as long as there is any."""
-        while not self._stop.is_set():
+        while not self._thread.stopping:
             rows = self._claim()
             unsent = self._caster.cast([row.resource_id for row in rows])
             if unsent:

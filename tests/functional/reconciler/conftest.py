@@ -1,27 +1,5 @@
-"""A server on each database, and a quick one on SQLite."""
+"""The registry's servers."""
 
-from __future__ import annotations
+from tests.functional.registry.conftest import any_fleet, fleet
 
-from collections.abc import Iterator
-
-import pytest
-
-from tests.functional.registry.fleet import Fleet
-
-
-@pytest.fixture
-def fleet(sqlite_url: str) -> Iterator[Fleet]:
-    yield from _ready(sqlite_url)
-
-
-@pytest.fixture
-def any_fleet(database_url: str) -> Iterator[Fleet]:
-    """Once on each database."""
-    yield from _ready(database_url)
-
-
-def _ready(url: str) -> Iterator[Fleet]:
-    fleet = Fleet(url)
-    fleet.create_tables()
-    yield fleet
-    fleet.database.dispose()
+__all__ = ["any_fleet", "fleet"]

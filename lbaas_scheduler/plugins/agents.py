@@ -60,11 +60,16 @@ class AgentDirectory:
         self._pause = timedelta(seconds=agent_down_seconds / 10)
         self._lock = threading.Lock()
         self._recorded: dict[tuple[str, str], StateReport] = {}
+        self._delays = _Delays(timedelta(seconds=agent_down_seconds))
 
     def report(self, state: Any) -> None:
         """Take an agent's report. One that is malformed is logged and does no harm to other agents."""
-        report = parse(state, clock.utcnow())
-        if report is None or not self._worth_recording(report):
+        now = clock.utcnow()
+        report = parse(state, now)
+        if report is None:
+            return
+        self._delays.note(report, now)
+        if not self._worth_recording(report):
             return
         if self._database.write(lambda conn: self._record(conn, report)):
             self._caster.announce(self._assignments.assign_waiting())
@@ -173,6 +178,37 @@ class AgentDirectory:
             "heartbeat_timestamp": agent.heartbeat_at.isoformat(),
             "configurations": dict(agent.configurations),
         }
+
+
+class _Delays:
+    """Says of agents whose reports keep arriving old why they count as dead, though they live. A queue that is worked off after
+    an outage is soon over, and none of that.
+
+    :param down: an agent whose last report is older than this counts as dead.
+    """
+
+    def __init__(self, down: timedelta) -> None:
+        self._down = down
+        self._lock = threading.Lock()
+        self._old_since: dict[str, datetime] = {}
+        self._told: set[str] = set()
+
+    def note(self, report: StateReport, now: datetime) -> None:
+        age = now - report.sent_at
+        with self._lock:
+            if age < self._down / 2:
+                self._old_since.pop(report.host, None)
+                self._told.discard(report.host)
+                return
+            since = self._old_since.setdefault(report.host, now)
+            if now - since < self._down or report.host in self._told:
+                return
+            self._told.add(report.host)
+        LOG.warning(
+            "Reports of the agent on %s arrive %d s old: its clock is behind, or the bus is slow. At %d s it counts as dead; let all "
+            "clocks be synchronised",
+            *(report.host, age.total_seconds(), self._down.total_seconds()),
+        )
 
 
 def parse(state: Any, now: datetime) -> StateReport | None:

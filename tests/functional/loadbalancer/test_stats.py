@@ -100,6 +100,23 @@ def test_health_moves_no_member_out_of_another_state(lab: Lab, up: bool) -> None
     assert {each["id"]: each["status"] for each in lab.plugin.get_members(lab.me)} == before
 
 
+def test_a_member_that_is_enabled_again_follows_its_health_again(lab: Lab) -> None:
+    pool = lab.pool()
+    member = lab.member(pool)
+    lab.monitor(pool)
+    vip = lab.active_vip(pool)
+    down = {vip["id"]: VipStats(members={member["id"]: MemberHealth(False)})}
+    lab.report_stats(down)
+    states = [lab.plugin.get_member(lab.me, member["id"])["status"]]
+    for up in (False, True):
+        lab.plugin.update_member(lab.me, member["id"], {"admin_state_up": up})
+        lab.confirm(vip["id"])
+        states.append(lab.plugin.get_member(lab.me, member["id"])["status"])
+    lab.report_stats(down)
+    states.append(lab.plugin.get_member(lab.me, member["id"])["status"])
+    assert states == ["INACTIVE", "DISABLED", "ACTIVE", "INACTIVE"]
+
+
 def test_what_is_gone_is_ignored(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
     pool, vip = _placed(lab)
     with caplog.at_level(logging.INFO):

@@ -111,6 +111,28 @@ def test_reports_from_before_the_servers_start_are_ignored(fleet: Fleet) -> None
     assert len(fleet.agents.list()) == 1
 
 
+def test_an_agent_whose_clock_is_behind_is_pointed_out_once(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    began = clock.utcnow()
+
+    def report_at(seconds: float, host: str, ago: float) -> int:
+        monkeypatch.setattr(clock, "utcnow", lambda: began + timedelta(seconds=seconds))
+        fleet.report(host, ago=ago)
+        return sum("its clock is behind" in record.message for record in caplog.records)
+
+    assert [report_at(seconds, "late", 60) for seconds in (0, 30, 60, 90, 120)] == [0, 0, 0, 1, 1]
+    assert "agent on late" in caplog.text
+    assert report_at(150, "late", 0) == 1
+    assert [report_at(seconds, "late", 60) for seconds in (180, 270)] == [1, 2]
+
+
+def test_reports_that_waited_out_an_outage_say_nothing_of_clocks(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    for ago in (300, 200, 100, 50, 0):
+        fleet.report("host-1", ago=ago)
+    assert "its clock is behind" not in caplog.text
+
+
 def test_of_a_storm_of_reports_only_few_are_written(fleet: Fleet) -> None:
     fleet.report("host-1", first=True)
     written = count_writes(fleet)

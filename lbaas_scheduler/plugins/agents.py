@@ -205,8 +205,8 @@ class _Delays:
                 return
             self._told.add(report.host)
         LOG.warning(
-            "Reports of the agent on %s arrive %d s old: its clock is behind, or the bus is slow. At %d s it counts as dead; let all "
-            "clocks be synchronised",
+            "Reports of the agent on %s arrive %d s old: its clock is behind, or the bus is slow. At %d s it counts as dead; let "
+            "all clocks be synchronised",
             *(report.host, age.total_seconds(), self._down.total_seconds()),
         )
 

@@ -35,6 +35,7 @@ ALGORITHMS = "lbaas_scheduler.algorithms"
 DEVICE_HANDLERS = "lbaas_scheduler.device_handlers"
 AGENT_DRIVERS = "lbaas_scheduler.agent_drivers"
 NETWORK_CONNECTORS = "lbaas_scheduler.network_connectors"
+MIGRATIONS = "lbaas_scheduler.migrations"
 RESOURCES = "lbaas_scheduler.resources"
 STATE_DRIVERS = "lbaas_scheduler.state_drivers"
 
@@ -112,6 +113,22 @@ def load_state_driver(conf: cfg.ConfigOpts) -> type[StateDriver]:
     """The class that ``[allocator] driver`` names; ``lbaas_scheduler.allocator.api.build`` opens it."""
     allocator_options.register_opts(conf)
     return load_class(STATE_DRIVERS, conf.allocator.driver, StateDriver)
+
+
+def migration_folders() -> list[str]:
+    """The folders of revisions of vendors' own tables: of each installed entry point, which names a package of revision files.
+
+    :raises ConfigurationError: one cannot be imported, or is no package.
+    """
+    return [_folder(name) for name in sorted(_installed(MIGRATIONS))]
+
+
+def _folder(name: str) -> str:
+    package = _entry_point(MIGRATIONS, name)
+    paths = list(getattr(package, "__path__", ()))
+    if not paths:
+        raise ConfigurationError(reason=f"'{name}' in {MIGRATIONS} is no package with revisions", namespace=MIGRATIONS, name=name)
+    return str(paths[0])
 
 
 def load_class(namespace: str, name: str, base: type[T]) -> type[T]:

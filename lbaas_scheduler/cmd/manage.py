@@ -11,6 +11,7 @@ from oslo_config import cfg
 from oslo_db import exception as oslo_db_exception
 from sqlalchemy.exc import SQLAlchemyError
 
+from lbaas_scheduler import extensions
 from lbaas_scheduler.cmd.upgrade_checks import UpgradeChecks
 from lbaas_scheduler.conf import loading
 from lbaas_scheduler.db import counters, faults, migration
@@ -62,7 +63,7 @@ def _run(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> int:
 def sync(_conf: cfg.ConfigOpts, database: Database, arguments: argparse.Namespace) -> int:
     # First with patience, and with errors that tell what is wrong: the server may be just starting.
     database.read(migration.current)
-    migration.sync(database.engine, arguments.revision)
+    migration.sync(database.engine, arguments.revision, extensions.migration_folders())
     print(f"The database is at {_at(database)}.")
     return 0
 
@@ -73,7 +74,7 @@ def current(_conf: cfg.ConfigOpts, database: Database, _arguments: argparse.Name
 
 
 def history(_conf: cfg.ConfigOpts, _database: Database, _arguments: argparse.Namespace) -> int:
-    for revision in migration.history():
+    for revision in migration.history(extensions.migration_folders()):
         head = " (head)" if revision.is_head else ""
         print(f"{revision.id}{head}: {revision.title} After: {', '.join(revision.after) or 'nothing'}.")
     return 0
@@ -81,7 +82,7 @@ def history(_conf: cfg.ConfigOpts, _database: Database, _arguments: argparse.Nam
 
 def check(_conf: cfg.ConfigOpts, database: Database, arguments: argparse.Namespace) -> int:
     """Schema against models, then counters against placements."""
-    migration.require_current(database)
+    migration.require_current(database, extensions.migration_folders())
     differences = database.read(migration.differences)
     drift = counters.check(database, arguments.repair)
     for finding in (*differences, *drift):
@@ -107,7 +108,7 @@ def generate() -> None:
 
 def rotate(conf: cfg.ConfigOpts, database: Database, _arguments: argparse.Namespace) -> int:
     vault = Vault(conf.security.encryption_keys)
-    migration.require_current(database)
+    migration.require_current(database, extensions.migration_folders())
     registry = Registry(database, {}, vault, Assignments(database, conf.scheduler.agent_down_seconds))
     print(f"Secrets of {registry.rotate_secrets()} devices are encrypted with the first key.")
     return 0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 
+from lbaas_scheduler import extensions
 from lbaas_scheduler.db import devices, migration
 from lbaas_scheduler.db.models import service_types
 from lbaas_scheduler.db.session import Database
@@ -23,7 +24,7 @@ class UpgradeChecks(UpgradeCommands):
 
     def _schema(self) -> Result:
         try:
-            migration.require_current(self._database)
+            migration.require_current(self._database, extensions.migration_folders())
         except ConfigurationError as error:
             return Result(Code.FAILURE, error.message)
         return Result(Code.SUCCESS)

@@ -171,7 +171,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     :raises ConfigurationError: as :func:`build`.
     """
     database = Database.open(conf)
-    migration.require_current(database)
+    migration.require_current(database, extensions.migration_folders())
     gates = build_gates(conf)
     meters = Meters()
     metered = MeteredAgents(control, meters)

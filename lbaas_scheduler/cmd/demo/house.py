@@ -129,7 +129,7 @@ class House:
             )
         conf.set_override("device_handlers", sorted(self._drivers), group="LoadBalancer")
         database = Database.open(conf)
-        migration.sync(database.engine)
+        migration.sync(database.engine, locations=extensions.migration_folders())
         database.dispose()
         transport = get_transport(conf)
         self._server = wiring.build(conf, transport)

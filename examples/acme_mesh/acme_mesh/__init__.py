@@ -1,0 +1,1 @@
+"""Acme's meshed load balancers."""

@@ -167,7 +167,9 @@ def body_of(command: Any, options: Sequence[Option], arguments: argparse.Namespa
     body: Document = {}
     for option, value in given(options, arguments).items():
         refers = option.refers is not None and value is not None
-        body[option.attribute] = command.find(option.refers, value) if refers else value
+        found = command.find(option.refers, value) if refers else value
+        both = isinstance(found, dict) and isinstance(body.get(option.attribute), dict)
+        body[option.attribute] = {**body[option.attribute], **found} if both else found
     return body
 
 

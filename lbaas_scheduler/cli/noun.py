@@ -66,13 +66,13 @@ class Option:
 
     @property
     def dest(self) -> str:
-        return f"option_{self.attribute}"
+        return f"option_{self.flag.strip('-').replace('-', '_')}"
 
     def add(self, parser: Any, required: bool = False) -> None:
         if self.value is not None:
-            parser.add_argument(self.flag, dest=self.dest, action="store_const", const=Constant(self.value), help=self.help)
+            parser.add_argument(self.flag, dest=self.dest, action="store_true", default=None, help=self.help)
             return
-        words: Document = {"help": self.help, "type": named(self.parse), "metavar": self.metavar or _metavar(self)}
+        words: Document = {"help": self.help, "type": self.parse, "metavar": self.metavar or _metavar(self)}
         if self.choices:
             words |= {"choices": self.choices, "metavar": None, "type": _cased(self.choices)}
         if self.several:
@@ -84,26 +84,20 @@ class Option:
             parser.add_argument(self.dest, **{**words, "metavar": self.metavar or self.flag})
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """What an option stands for; wrapped, so that null differs from absent."""
-
-    value: Any
-
-
 def given(options: Sequence[Option], arguments: argparse.Namespace) -> dict[Option, Any]:
     """The options that the command line has, with their values."""
     found: dict[Option, Any] = {}
     for option in options:
         value = getattr(arguments, option.dest, None)
-        if value is None:
-            continue
-        if isinstance(value, Constant):
-            if option.value == value.value and type(option.value) is type(value.value):
-                found[option] = None if value.value == NULL else value.value
-        elif option.value is None:
-            found[option] = _joined(value) if option.several and option.into == "object" else value
+        if value is not None:
+            found[option] = _value(option, value)
     return found
+
+
+def _value(option: Option, value: Any) -> Any:
+    if option.value is not None:
+        return None if option.value == NULL else option.value
+    return _joined(value) if option.several and option.into == "object" else value
 
 
 NULL = "\x00null"
@@ -124,11 +118,6 @@ def _cased(choices: Sequence[str]) -> Parse:
     """Choices in whatever case."""
     known = {choice.lower(): choice for choice in choices}
     return lambda text: known.get(text.lower(), text)
-
-
-def named(parse: Parse) -> Parse:
-    """argparse shows the name of what could not read a value; ours raise with a sentence instead."""
-    return parse
 
 
 def integer(text: str) -> int:

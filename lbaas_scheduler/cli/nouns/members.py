@@ -9,6 +9,8 @@ from lbaas_scheduler.cli.client import Document
 from lbaas_scheduler.cli.crud import ADMIN_STATE, TENANT, Commands, Create, commands
 from lbaas_scheduler.cli.noun import Option, integer
 
+POOL_OPTION = Option("--pool", "pool_id", "the pool that it serves", refers=POOL, create=False, listed=True)
+
 
 class CreateMember(Create):
     """The pool is an argument: no member is without one."""
@@ -18,12 +20,12 @@ class CreateMember(Create):
         super().add_arguments(parser)
 
     def create(self, arguments: argparse.Namespace) -> Document:
-        arguments.option_pool_id = arguments.pool
+        setattr(arguments, POOL_OPTION.dest, arguments.pool)
         return super().create(arguments)
 
 
 _OPTIONS = (
-    Option("--pool", "pool_id", "the pool that it serves", refers=POOL, create=False, listed=True),
+    POOL_OPTION,
     Option("--address", "address", "where it listens", required=True, set=False, listed=True),
     Option("--protocol-port", "protocol_port", "the port on which it listens", integer, required=True, set=False),
     Option("--weight", "weight", "its share: 0 (none) to 256", integer),

@@ -1,0 +1,1 @@
+"""The command line against a running server, agent and data plane."""

@@ -18,6 +18,7 @@ from lbaas_scheduler.db import (
     deployments,
     device_agents,
     device_capacities,
+    device_checks,
     device_load,
     devices,
     placements,
@@ -128,6 +129,7 @@ class Registry:
         def work(conn: sa.Connection) -> bool:
             schedulable.lock(conn, [device_id])
             news = devices.set_status(conn, device_id, status, description[:255])
+            device_checks.mark_offline(conn, device_id, status is DeviceStatus.OFFLINE)
             schedulable.refresh(conn, self._assignments.heard_since(), [device_id])
             return news
 

@@ -132,9 +132,8 @@ class AllocatorAPI:
         since: datetime | None = None,
         limit: int = 100,
     ) -> list[dict[str, Any]]:
-        events = self._allocator.history(
-            selector(pool) if pool else None, owner_(owner) if owner else None, allocation_id=allocation_id, since=since, limit=limit
-        )  # fmt: skip
+        where = selector(pool) if pool else None, owner_(owner) if owner else None
+        events = self._allocator.history(*where, allocation_id=allocation_id, since=since, limit=limit)
         return [self._event_document(event) for event in events]
 
     def check(self) -> list[dict[str, Any]]:
@@ -175,9 +174,8 @@ def request(document: Any, depth: int = 0) -> Request:
         raise InvalidRequest(f"A request needs kind and owner; got {document!r:.120}")
     unknown = sorted(set(document) - REQUEST_WORDS)
     if unknown:
-        raise InvalidRequest(
-            f"{', '.join(map(repr, unknown))} is unknown in a request; known are {', '.join(sorted(REQUEST_WORDS))}"
-        )
+        known = ", ".join(sorted(REQUEST_WORDS))
+        raise InvalidRequest(f"{', '.join(map(repr, unknown))} is unknown in a request; known are {known}")
     if depth > MAX_DEPTH:
         raise InvalidRequest(f"Requests are nested deeper than {MAX_DEPTH}")
     words = dict(document) | {"owner": owner_(document["owner"])}

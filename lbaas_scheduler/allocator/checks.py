@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lbaas_scheduler.allocator import infra
 from lbaas_scheduler.allocator.context import Context, Known
@@ -68,7 +69,8 @@ def _read(context: Context, broken: list[Finding]) -> _Everything:
 
 def _of_allocation(context: Context, everything: _Everything, state: Allocation) -> Iterator[Finding]:
     known = everything.pools.get(state.pool_id.rstrip("#"))
-    label = f"{state.kind} {context.show(state) if state.kind in context.kinds else state.number} of {state.owner_type} {state.owner_id}"
+    value = context.show(state) if state.kind in context.kinds else state.number
+    label = f"{state.kind} {value} of {state.owner_type} {state.owner_id}"
 
     def finding(rule: str, text: str, *, repair: bool = False) -> Finding:
         return Finding(rule, f"{label} {text}", state.id, state.pool_id.rstrip("#"), repair)
@@ -120,7 +122,7 @@ def _of_claims(everything: _Everything) -> Iterator[Finding]:
             by_domain.setdefault(claim.domain, []).append(claim)
     for domain, claims in by_domain.items():
         claims.sort(key=lambda claim: claim.lo)
-        for one, other in zip(claims, claims[1:], strict=False):
+        for one, other in pairwise(claims):
             if other.lo <= one.hi and other.pool_id != one.pool_id:
                 names = " and ".join(f"'{everything.pools[claim.pool_id].pool.label}'" for claim in (one, other))
                 yield Finding("overlap", f"pools {names} overlap in {domain}", pool_id=other.pool_id)

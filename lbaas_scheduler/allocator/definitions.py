@@ -1,6 +1,7 @@
 """Defining, resizing and removing pools: rare, and checked against everything else in their domains.
 
-Each reads what it needs, moves the fence of every domain it touches, and commits once. Who was overtaken starts again from reading.
+Each reads what it needs, moves the fence of every domain it touches, and commits once. Who was overtaken starts again from
+reading.
 """
 
 from __future__ import annotations
@@ -91,8 +92,8 @@ def redefine(context: Context, selector: Selector, config: Mapping[str, Any], *,
 def undefine(context: Context, selector: Selector, *, drain: bool = False, force: bool = False, actor: str = "") -> bool:
     """Remove a pool.
 
-    :param drain: if it is in use, let it hand out nothing more; :func:`~lbaas_scheduler.allocator.reconcile.reconcile` removes it with
-        its last allocation.
+    :param drain: if it is in use, let it hand out nothing more; :func:`~lbaas_scheduler.allocator.reconcile.reconcile` removes
+        it with its last allocation.
     :param force: release whatever is in use first, children before their parents.
     :returns: whether it is gone.
     :raises PoolBusy: it is in use.
@@ -155,7 +156,7 @@ def _check_moves(context: Context, txn: Txn, known: Known, definition: Definitio
 
 def _place(definition: Definition, name: str) -> tuple[Any, ...] | None:
     part = definition.parts.get(name)
-    return part and (part.domain, part.prefix_len, part.numbers.step, part.role)
+    return None if part is None else (part.domain, part.prefix_len, part.numbers.step, part.role)
 
 
 def _check_shrinks(context: Context, txn: Txn, known: Known, definition: Definition, drain: bool) -> None:

@@ -7,11 +7,11 @@ index, a pointer to that under ``/lbaas_scheduler/1/<keyspace>.<index>/<index fi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
 from lbaas_scheduler.allocator.core.drivers import Query
+from lbaas_scheduler.allocator.core.memo import memo
 from lbaas_scheduler.allocator.core.states import (
     Allocation,
     Claim,
@@ -83,7 +83,7 @@ def pointers(state: State) -> Iterator[tuple[Index, str]]:
 
 def bounds(query: Query[Any]) -> tuple[str, str]:
     """First key (included) and last key (excluded) of a query."""
-    index = query.cls.keyspace.index(query.index)
+    index = query.cls.keyspace.named(query.index)
     start = _branch(query.cls, query.index) + "".join(part_text(value) + "/" for value in query.prefix)
     if len(query.prefix) == len(index.fields):
         return start[:-1], start[:-1] + "\0"
@@ -104,7 +104,7 @@ def parts(cls: type[State], rest: str) -> tuple[Any, ...]:
     )
 
 
-@cache
+@memo
 def _branch(cls: type[State], index: str) -> str:
     return f"{ROOT}{cls.keyspace.name}{'.' if index else ''}{index}/"
 

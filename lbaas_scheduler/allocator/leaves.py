@@ -97,7 +97,7 @@ class Leaf:
         return self._kind.parts_of(known.definition, self.request) if known else ()
 
     def grant(self) -> Grant:
-        allocation = self._built or (self.existing and self.existing.state)
+        allocation = self._built or (self.existing.state if self.existing else None)
         assert allocation is not None
         children = tuple(child.grant() for child in self.children)
         within = self.within.grant() if self.within else None

@@ -30,6 +30,12 @@ from lbaas_scheduler.allocator.texts import check_owner, check_text
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.errors import InvalidRequest, NotDefined
 
+# Under names of their own: inside of the class below, "list" is a method.
+Grants = list[Grant]
+Pools = list[Pool]
+Events = list[Event]
+Findings = list[checks.Finding]
+
 MAX_TTL_SECONDS = 7 * 86_400
 
 
@@ -81,7 +87,7 @@ class ResourceAllocator:
         """:raises NotDefined: there is none."""
         return self._context.pool(pool, fresh=True).pool
 
-    def pools(self, kind: str | None = None) -> list[Pool]:
+    def pools(self, kind: str | None = None) -> Pools:
         """All of them, or all of one kind; ordered by kind, scope, name."""
         if kind is not None:
             self._context.kind(kind)
@@ -94,7 +100,7 @@ class ResourceAllocator:
         """Give one value, with all that its request brings, or nothing. See :meth:`allocate_many`."""
         return self.allocate_many([request], request_id=request_id, actor=actor)[0]
 
-    def allocate_many(self, requests: Sequence[Request], *, request_id: str = "", actor: str = "") -> list[Grant]:
+    def allocate_many(self, requests: Sequence[Request], *, request_id: str = "", actor: str = "") -> Grants:
         """Give all, or nothing, in one transaction; at any depth of nesting.
 
         Idempotent: an owner gets for a slot what it has there already, and a ``request_id`` gets what it got before.
@@ -105,8 +111,9 @@ class ResourceAllocator:
         """
         return self._plan(requests, Terms(actor, request_id))
 
-    def hold(self, requests: Sequence[Request], ttl_seconds: float, *, request_id: str = "", actor: str = "") -> list[Grant]:
-        """As :meth:`allocate_many`, for now: :meth:`commit` makes it final, and :meth:`reconcile` takes back what is past its time.
+    def hold(self, requests: Sequence[Request], ttl_seconds: float, *, request_id: str = "", actor: str = "") -> Grants:
+        """As :meth:`allocate_many`, for now: :meth:`commit` makes it final, and :meth:`reconcile` takes back what is past its
+        time.
 
         A hold that is over is never given to somebody else by itself: a device might use the value still.
         """
@@ -143,7 +150,7 @@ class ResourceAllocator:
 
     # --- looking ------------------------------------------------------------------------------------------------------------
 
-    def list(self, pool: Selector | None = None, owner: Owner | None = None, *, resting: bool = False) -> list[Grant]:
+    def list(self, pool: Selector | None = None, owner: Owner | None = None, *, resting: bool = False) -> Grants:
         """Allocations of a pool, of an owner, or both; flat.
 
         :param resting: the quarantined ones, too.
@@ -162,7 +169,7 @@ class ResourceAllocator:
         allocation_id: str | None = None,
         since: datetime | None = None,
         limit: int = 100,
-    ) -> list[Event]:
+    ) -> Events:
         """What was done, last things first."""
         where: dict[str, Any] = {}
         if pool is not None:
@@ -184,7 +191,7 @@ class ResourceAllocator:
 
     # --- care ---------------------------------------------------------------------------------------------------------------
 
-    def check(self) -> list[checks.Finding]:
+    def check(self) -> Findings:
         """Whatever is not as it should be; see :mod:`lbaas_scheduler.allocator.checks`."""
         return checks.run(self._context)
 
@@ -192,7 +199,7 @@ class ResourceAllocator:
         """See :func:`lbaas_scheduler.allocator.reconcile.reconcile`. Changes nothing unless ``dry_run=False``."""
         return reconcile.reconcile(self._context, probe, **terms)
 
-    def _plan(self, requests: Sequence[Request], terms: Terms) -> list[Grant]:
+    def _plan(self, requests: Sequence[Request], terms: Terms) -> Grants:
         check_text("actor", terms.actor, may_be_empty=True)
         check_text("request id", terms.request_id, may_be_empty=True)
         if not requests:

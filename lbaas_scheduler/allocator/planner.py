@@ -1,7 +1,7 @@
 """A tree of requests becomes one transaction.
 
-Nothing is read that need not be: the plan assumes that the pool is as this process remembers it, that the owner has no value yet, and
-that the next value of the window is free. The store refuses what is wrong and names it; only that is planned anew.
+Nothing is read that need not be: the plan assumes that the pool is as this process remembers it, that the owner has no value
+yet, and that the next value of the window is free. The store refuses what is wrong and names it; only that is planned anew.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class Planner:
 
     def _look_up_all(self) -> bool:
         """Whether an owner turned out to have a value already."""
-        return any([leaf.look_up() for leaf in self._leaves if leaf.is_new])
+        found = [leaf.look_up() for leaf in self._leaves if leaf.is_new]
+        return any(found)
 
     def _learn(self, clashes: Sequence[Clash]) -> list[Grant] | None:
         """Correct what was wrong. :returns: the answer, if the request was answered before."""

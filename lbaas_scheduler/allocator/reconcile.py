@@ -1,7 +1,8 @@
 """Finding what nobody wants any more, and giving it back.
 
-Freeing a value that is in use breaks somebody's network; keeping one that is not costs a value. So: nothing is freed unless asked for
-(``dry_run`` is the default), an owner must have been missing for a while (``grace_seconds``), and whoever cannot tell frees nothing.
+Freeing a value that is in use breaks somebody's network; keeping one that is not costs a value. So: nothing is freed unless
+asked for (``dry_run`` is the default), an owner must have been missing for a while (``grace_seconds``), and whoever cannot tell
+frees nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Which free value to try next.
 
-Nobody keeps a list of free values, and no lock is held while one is chosen. A *window* is a handful of values that were free when a
-short stretch of the pool was read; they are tried one after the other, and the store's unique key decides. A reader sees at most a few
-hundred keys, whatever the pool's size. How long a window is trusted follows from what happens: without competitors it is used up,
-and each value that somebody else took meanwhile makes the next windows shorter, down to one read for each allocation.
+Nobody keeps a list of free values, and no lock is held while one is chosen. A *window* is a handful of values that were free
+when a short stretch of the pool was read; they are tried one after the other, and the store's unique key decides. A reader sees
+at most a few hundred keys, whatever the pool's size. How long a window is trusted follows from what happens: without
+competitors it is used up, and each value that somebody else took meanwhile makes the next windows shorter, down to one read for
+each allocation.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Windows:
     """
 
     def __init__(self, chance: random.Random | None = None) -> None:
-        self._chance = chance or random.Random()
+        self._chance = chance or random.Random()  # noqa: S311  # spreads writers, guards nothing
         self._windows: dict[Key, Window] = {}
         self._lock = threading.Lock()
 

@@ -10,20 +10,24 @@ OPTS: tuple[cfg.Opt, ...] = (
     cfg.StrOpt(
         "driver",
         default="sql",
-        help="Where allocations are kept: 'sql' in the database of [database], 'etcd' in a cluster of its own, 'memory' in this process "
-        "alone, or the name or class path of another installed driver. Take etcd where other programs that use it have to see the "
+        help="Where allocations are kept: 'sql' in the database of [database], 'etcd' in a cluster of its own, 'memory' in "
+        "this process "
+        "alone, or the name or class path of another installed driver. Take etcd where other programs that use it have to see "
+        "the "
         "same allocations; a VIP's address is then held before its placement and made final after it.",
     ),
     cfg.ListOpt(
         "resources",
         default=["vlan", "vxlan", "subnet", "address"],
-        help="Kinds of resources that can be defined: entry points of lbaas_scheduler.resources, or class paths. Add the kind of a "
+        help="Kinds of resources that can be defined: entry points of lbaas_scheduler.resources, or class paths. Add the kind "
+        "of a "
         "package that you installed.",
     ),
     cfg.ListOpt(
         "etcd_endpoints",
         default=["http://127.0.0.1:2379"],
-        help="Addresses of etcd's members, in the order in which they are tried; used with driver = etcd only. Use https:// together "
+        help="Addresses of etcd's members, in the order in which they are tried; used with driver = etcd only. Use https:// "
+        "together "
         "with etcd_ca_cert wherever the network is not yours alone.",
     ),
     cfg.StrOpt(
@@ -35,7 +39,8 @@ OPTS: tuple[cfg.Opt, ...] = (
     cfg.StrOpt(
         "etcd_ca_cert",
         default="",
-        help="File with the certificates of whoever signed the members' ones. Empty: those that the system trusts. Set it for a CA "
+        help="File with the certificates of whoever signed the members' ones. Empty: those that the system trusts. Set it for "
+        "a CA "
         "of your own.",
     ),
     cfg.StrOpt(
@@ -70,7 +75,8 @@ OPTS: tuple[cfg.Opt, ...] = (
         default=128,
         min=8,
         max=100_000,
-        help="How many operations the cluster does in one transaction: its --max-txn-ops. Raise both for requests of more than 25 values.",
+        help="How many operations the cluster does in one transaction: its --max-txn-ops. Raise both for requests of more "
+        "than 25 values.",
     ),
     cfg.FloatOpt(
         "hold_ttl_seconds",
@@ -91,7 +97,8 @@ OPTS: tuple[cfg.Opt, ...] = (
         "history_days",
         default=90.0,
         min=0.0,
-        help="How long the audit trail is kept. Raise it if your rules ask for it; 0 keeps it for ever, and it grows with every change.",
+        help="How long the audit trail is kept. Raise it if your rules ask for it; 0 keeps it for ever, and it grows with "
+        "every change.",
     ),
     cfg.FloatOpt(
         "request_days",

@@ -50,8 +50,8 @@ class Query(Generic[S]):
 class Clash:
     """Why a transaction was refused: what it touched, and which of its assumptions was wrong.
 
-    :ivar reason: name of the unique index that is taken ("" = the key), ``changed`` for a state that is not as it was read any more,
-        ``present`` for something where nothing should be.
+    :ivar reason: name of the unique index that is taken ("" = the key), ``changed`` for a state that is not as it was read any
+        more, ``present`` for something where nothing should be.
     """
 
     state: State | None
@@ -105,9 +105,9 @@ class StateDriver(ABC):
     """A store.
 
     Thread-safe; a forked or spawned process opens its own. Reads see what is committed. :meth:`apply` is all or nothing.
-    Any method may block for as long as the store's time-outs say, and raises :class:`~lbaas_scheduler.errors.StoreUnavailable` when
-    the store stays away; the caller may repeat what it did: an :meth:`apply` that went through although its answer was lost is
-    recognised by its ids.
+    Any method may block for as long as the store's time-outs say, and raises :class:`~lbaas_scheduler.errors.StoreUnavailable`
+    when the store stays away; the caller may repeat what it did: an :meth:`apply` that went through although its answer was
+    lost is recognised by its ids.
     """
 
     name: ClassVar[str]
@@ -143,7 +143,7 @@ class StateDriver(ABC):
         """
 
     @classmethod
-    def open(cls, settings: Settings) -> Self:
+    def open(cls, settings: Settings) -> Self:  # noqa: ARG003  # for those that need some
         """The store that the configuration names. Connects with the first call only.
 
         :raises ConfigurationError: says what is wrong with the configuration.

@@ -41,8 +41,8 @@ class Part:
 class Definition:
     """A pool's configuration, understood.
 
-    :ivar config: normalised: equal definitions have equal ones. JSON-able. ``pick``, ``quarantine_seconds`` and ``quotas`` are common
-        to all kinds and already checked.
+    :ivar config: normalised: equal definitions have equal ones. JSON-able. ``pick``, ``quarantine_seconds`` and ``quotas`` are
+        common to all kinds and already checked.
     :ivar parts: by name; ``""`` is the main one.
     :ivar reserved: number → for what: values of the main part that are allocated with the pool and go with it.
     """

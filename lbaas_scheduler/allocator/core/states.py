@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import quote
+
+from lbaas_scheduler.allocator.core.memo import memo
 
 
 class Index(NamedTuple):
@@ -39,7 +42,7 @@ class Keyspace(NamedTuple):
     indexes: tuple[Index, ...] = ()
     unique: bool = True
 
-    def index(self, name: str) -> Index:
+    def named(self, name: str) -> Index:
         """An index by name; ``""`` is the key itself."""
         if not name:
             return Index("", self.key, self.unique)
@@ -57,6 +60,8 @@ class State:
 
 
 S = TypeVar("S", bound=State)
+
+_is_plain = re.compile(r"[A-Za-z0-9_.~:-]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +233,17 @@ def hexed(number: int) -> str:
 
 def part_text(value: Any) -> str:
     """A field as a piece of a key: sorts as the value does, and holds no separator."""
+    if isinstance(value, str):
+        # Quoting is slow, and hardly ever needed.
+        return value if _is_plain(value) else _quoted(value)
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
-    if isinstance(value, int):
-        return f"{value + 1:06d}"
-    return quote(str(value), safe=":") or "%"
+    return f"{value + 1:06d}"
+
+
+@lru_cache(maxsize=10_000)
+def _quoted(text: str) -> str:
+    return quote(text, safe=":") or "%"
 
 
 def to_document(state: State) -> dict[str, Any]:
@@ -266,7 +277,7 @@ def _typed(type_: Any, value: Any) -> Any:
     return value
 
 
-@cache
+@memo
 def _field_types(cls: type[State]) -> dict[str, Any]:
     """Field → its bare type."""
     hints = typing.get_type_hints(cls)

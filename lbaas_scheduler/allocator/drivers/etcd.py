@@ -1,7 +1,7 @@
 """States in etcd: a document under each key, a pointer under each index, and transactions that compare before they write.
 
-An allocation is one request: compare the pool's revision and that value and slot are free, put the document, its pointers and the event.
-No locks, no leases: nothing is ever freed by a clock that ran while nobody looked.
+An allocation is one request: compare the pool's revision and that value and slot are free, put the document, its pointers and
+the event. No locks, no leases: nothing is ever freed by a clock that ran while nobody looked.
 """
 
 from __future__ import annotations
@@ -75,10 +75,7 @@ class EtcdDriver(StateDriver):
         return cls(access, words["etcd_namespace"], words["etcd_max_operations"])
 
     def read(self, query: Query[S]) -> list[Stored[S]]:
-        if query.index:
-            found = self._follow(query)
-        else:
-            found = (self._stored(query.cls, kv) for kv in self._range(query))
+        found = self._follow(query) if query.index else (self._stored(query.cls, kv) for kv in self._range(query))
         if not query.where:
             return list(found)
         return [stored for stored in found if query.matches(stored.state)][: query.limit]
@@ -146,7 +143,7 @@ class EtcdDriver(StateDriver):
 
     def _follow(self, query: Query[S]) -> Iterator[Stored[S]]:
         """States under an index: the pointers, then what they point to, unless that has moved on meanwhile."""
-        index = query.cls.keyspace.index(query.index)
+        index = query.cls.keyspace.named(query.index)
         pointers = [(self._own(kv), decode(kv["value"])) for kv in self._range(query)]
         for batch in chunks(pointers, self.max_operations or MAX_OPERATIONS):
             reads = [{"request_range": {"key": self._key(primary)}} for _, primary in batch]

@@ -1,6 +1,6 @@
-"""Requests to etcd's JSON gateway: endpoints that fail are passed over, tokens renewed, and a request is repeated a bounded number
-of times. etcd3gw speaks the protocol; its lock and watch helpers are not used (a lock that was not acquired looks like one that was;
-a watch hangs for ever once etcd was restarted).
+"""Requests to etcd's JSON gateway: endpoints that fail are passed over, tokens renewed, and a request is repeated a bounded
+number of times. etcd3gw speaks the protocol; its lock and watch helpers are not used (a lock that was not acquired looks like
+one that was; a watch hangs for ever once etcd was restarted).
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ class EtcdClient:
         raise StoreUnavailable(dependency="etcd", reason=f"{', '.join(self._access.endpoints)}: {text}") from last
 
     def stream(self, payload: dict[str, Any], idle_seconds: float) -> Iterator[dict[str, Any]]:
-        """A watch's answers, until nothing came for ``idle_seconds`` or the connection broke. Whoever wants more opens it again."""
+        """A watch's answers, until nothing came for ``idle_seconds`` or the connection broke. Whoever wants more opens it
+        again."""
         place = self._current
         client = self._client(place)
         timeouts = (self._access.timeout_seconds, idle_seconds)
@@ -119,7 +120,7 @@ class EtcdClient:
             with client.session.post(client.get_url("/watch"), json=payload, stream=True, timeout=timeouts) as response:
                 if response.status_code != requests.codes["ok"]:
                     raise Etcd3Exception(response.text, response.reason)
-                for line in response.iter_lines(chunk_size=None):
+                for line in response.iter_lines(chunk_size=65_536):
                     if line.strip():
                         yield json.loads(line)
         except requests.ReadTimeout:

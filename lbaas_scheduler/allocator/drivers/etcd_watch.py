@@ -1,7 +1,8 @@
 """A watch that survives what etcd goes through.
 
-The stream is read with a time limit and opened again from the last revision that was seen, so a connection that died silently costs a
-second and no event. A revision that etcd has compacted away meanwhile cannot be watched from: then everything is read and compared.
+The stream is read with a time limit and opened again from the last revision that was seen, so a connection that died silently
+costs a second and no event. A revision that etcd has compacted away meanwhile cannot be watched from: then everything is read
+and compared.
 """
 
 from __future__ import annotations

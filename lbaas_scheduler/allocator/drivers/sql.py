@@ -1,7 +1,7 @@
 """States in SQLite, PostgreSQL or MariaDB: one row each, and unique keys that decide who was faster.
 
-An allocation is four statements, whatever the size of the pool and however many there are: begin, the row (inserted only if its pool is
-as it was read), the event, commit.
+An allocation is four statements, whatever the size of the pool and however many there are: begin, the row (inserted only if its
+pool is as it was read), the event, commit.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _clashes(conn: Connection, states: Sequence[State], fence: Stored[Any] | Non
     for state in states:
         unique = ["", *(index.name for index in state.keyspace.indexes if index.unique)]
         for name in unique:
-            prefix = [getattr(state, field) for field in state.keyspace.index(name).fields]
+            prefix = [getattr(state, field) for field in state.keyspace.named(name).fields]
             present = tables.one(conn, type(state), name, *prefix)
             if present is not None and present.state != state:
                 found.append(Clash(state, name))

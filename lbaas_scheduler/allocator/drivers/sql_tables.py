@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +11,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.allocator.core.drivers import Query, Stored
+from lbaas_scheduler.allocator.core.memo import memo
 from lbaas_scheduler.allocator.core.states import (
     Allocation,
     Claim,
@@ -50,7 +50,7 @@ def table_of(cls: type[State]) -> sa.Table:
         raise LookupError(f"{cls.__name__} has no table; keep it in a Note") from None
 
 
-@cache
+@memo
 def _fields(cls: type[State]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cls))
 
@@ -103,12 +103,12 @@ def _bound(query: Query[Any], what: str) -> tuple[sa.Select[Any], dict[str, Any]
     return _select(what, *shape), values
 
 
-@cache
+@memo
 def _select(
     what: str, cls: type[State], index: str, prefix: int, lo: bool, hi: bool, limit: bool, where: tuple[str, ...], reverse: bool
 ) -> sa.Select[Any]:
     columns = table_of(cls).c
-    declared = cls.keyspace.index(index)
+    declared = cls.keyspace.named(index)
     conditions = [columns[name] == sa.bindparam(f"p{place}") for place, name in enumerate(declared.fields[:prefix])]
     conditions += [columns[name] == sa.bindparam(f"w{place}") for place, name in enumerate(where)]
     if declared.only_if and declared.only_if not in declared.fields[:prefix]:
@@ -137,24 +137,25 @@ def key_of(state: State) -> dict[str, Any]:
     return {f"k_{name}": value for name, value in zip(state.keyspace.key, state.key(), strict=True)}
 
 
-@cache
+@memo
 def insert(cls: type[State], dialect: str) -> sa.Insert:
     """An INSERT that leaves out what is there already: an error would cost a caller's PostgreSQL its transaction."""
     table = table_of(cls)
     if cls is Event:
         return sa.insert(table).inline()
-    return _ignoring(table, dialect).inline().execution_options(**_COUNT_ROWS)
+    statement: sa.Insert = _ignoring(table, dialect).inline()
+    return statement.execution_options(**_COUNT_ROWS)
 
 
-@cache
+@memo
 def insert_fenced(dialect: str) -> sa.Insert:
-    """One allocation, only if its pool is as it was read. The pool's row stays share-locked until the commit, so that a resize or a
-    removal waits for allocations that are under way, and they for it."""
+    """One allocation, only if its pool is as it was read. The pool's row stays share-locked until the commit, so that a resize
+    or a removal waits for allocations that are under way, and they for it."""
     table, pools = models.allocator_allocations, models.allocator_pools
     row = sa.select(*(sa.bindparam(f"v_{column.name}", type_=column.type).label(column.name) for column in table.c))
     fence = row.select_from(pools).where(pools.c.id == sa.bindparam("fence_id"), pools.c.rev == sa.bindparam("fence_rev"))
     names = [column.name for column in table.c]
-    statement = _ignoring(table, dialect, lambda made: made.from_select(names, fence.with_for_update(read=True)))
+    statement: sa.Insert = _ignoring(table, dialect, lambda made: made.from_select(names, fence.with_for_update(read=True)))
     return statement.execution_options(**_COUNT_ROWS)
 
 
@@ -166,7 +167,7 @@ def _ignoring(table: sa.Table, dialect: str, fill: Callable[[Any], Any] = lambda
     return fill(mysql.insert(table)).prefix_with("IGNORE")
 
 
-@cache
+@memo
 def update(cls: type[State]) -> sa.Update:
     table = table_of(cls)
     values = {column.name: sa.bindparam(f"v_{column.name}", type_=column.type) for column in table.c if column.name != "rev"}
@@ -174,7 +175,7 @@ def update(cls: type[State]) -> sa.Update:
     return sa.update(table).where(*matches).values(**values, rev=table.c.rev + 1)
 
 
-@cache
+@memo
 def delete(cls: type[State]) -> sa.Delete:
     table = table_of(cls)
     if cls is Event:
@@ -182,7 +183,7 @@ def delete(cls: type[State]) -> sa.Delete:
     return sa.delete(table).where(*_key_is(table, cls), table.c.rev == sa.bindparam("k_rev"))
 
 
-@cache
+@memo
 def lock(cls: type[State]) -> sa.Select[Any]:
     """A state's revision, and nobody changes it until the commit."""
     table = table_of(cls)

@@ -1,7 +1,7 @@
 """Watching a database: by looking at it again and again.
 
-Allocations are followed along the audit trail, so that a look costs as much as there is news. Numbers of events are given out before
-they are committed: one may become visible after a later one. So each look goes back over the last :data:`LAG_SECONDS`.
+Allocations are followed along the audit trail, so that a look costs as much as there is news. Numbers of events are given out
+before they are committed: one may become visible after a later one. So each look goes back over the last :data:`LAG_SECONDS`.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ class Address(Resource):
     """``{"cidr": "10.1.1.0/24", "gateway": "10.1.1.254", "ranges": "10.1.1.10-10.1.1.99", "reserved": ["10.1.1.53"]}``.
 
     The gateway and the reserved addresses are allocations as all others, so nothing else can get them. Two pools may share a
-    network if their ranges are apart. ``parent`` names a pool of the same scope that this one is carved out of: the parent does not
-    hand out its addresses meanwhile.
+    network if their ranges are apart. ``parent`` names a pool of the same scope that this one is carved out of: the parent does
+    not hand out its addresses meanwhile.
     """
 
     kind: ClassVar[str] = "address"

@@ -1,8 +1,10 @@
-"""Addresses and prefixes as numbers of 128 bits: IPv4 lies at ::ffff:0:0/96 (RFC 4291, section 2.5.5.2), so both sort together."""
+"""Addresses and prefixes as numbers of 128 bits: IPv4 lies at ::ffff:0:0/96 (RFC 4291, section 2.5.5.2), so both sort
+together."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from itertools import pairwise
 from typing import Any
 
 from lbaas_scheduler.allocator.core.spans import Span
@@ -67,7 +69,7 @@ def ranges(kind: str, word: str, text: Any, net: Network) -> list[Span]:
     if not isinstance(text, str):
         raise invalid(kind, f"{word} is {text!r:.80}; give text such as '10.0.0.10-10.0.0.20'")
     found = sorted(_range(kind, word, piece.strip(), net) for piece in text.split(","))
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in pairwise(found):
         if other.lo <= one.hi:
             raise invalid(kind, f"{word}: two ranges of {text!r:.80} overlap at {to_address(other.lo)}")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from lbaas_scheduler.allocator.core.spans import Spans
@@ -21,7 +22,7 @@ def parse(kind: str, word: str, text: Any, lowest: int, highest: int) -> Spans:
     if not isinstance(text, str):
         raise invalid(kind, f"{word} is {text!r:.80}; give text such as '{lowest}-{highest}'")
     pairs = [_pair(kind, word, piece.strip(), lowest, highest) for piece in text.split(",")]
-    for one, other in zip(sorted(pairs), sorted(pairs)[1:], strict=False):
+    for one, other in pairwise(sorted(pairs)):
         if other[0] <= one[1]:
             raise invalid(kind, f"{word}: {_text(one)} and {_text(other)} overlap")
     return Spans.of(pairs)

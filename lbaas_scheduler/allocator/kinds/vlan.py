@@ -18,8 +18,8 @@ WORDS = ("ranges", "physical_network")
 class Vlan(Resource):
     """``{"ranges": "100-199, 300-399", "physical_network": "default"}``.
 
-    A VLAN id is unique in its physical network, whoever's pool it comes from: ranges of two pools there must not overlap. The same id
-    may serve two sites: give them different physical networks. ``ranges`` "" stands for all of 1-4094.
+    A VLAN id is unique in its physical network, whoever's pool it comes from: ranges of two pools there must not overlap. The
+    same id may serve two sites: give them different physical networks. ``ranges`` "" stands for all of 1-4094.
     """
 
     kind: ClassVar[str] = "vlan"

@@ -32,8 +32,8 @@ class Vxlan(Resource):
         names; ``none``: hosts need none, and the range may go up to 2^24 − 1.
     :``local_vlans``: the range they come from, ``1-4094``.
     :``local_network``: the physical network whose VLANs they share a switch with. "" = none: they never meet an uplink's VLANs.
-    :``capacity_check``: ``full``: the range must not be wider than the local VLANs that are left; ``lazy``: found out when they run out;
-        ``off``: as lazy, and other pools' checks do not count this one either.
+    :``capacity_check``: ``full``: the range must not be wider than the local VLANs that are left; ``lazy``: found out when they
+        run out; ``off``: as lazy, and other pools' checks do not count this one either.
     """
 
     kind: ClassVar[str] = "vxlan"

@@ -332,22 +332,22 @@ class TestReconciling:
     def test_who_came_back_starts_anew(self, allocator, clock):
         allocator.define(V, {"ranges": "1-10"})
         allocator.allocate(vlan("n1"))
-        allocator.reconcile(lambda owner: False, dry_run=False)
+        allocator.reconcile(lambda _owner: False, dry_run=False)
         clock.forward(3601)
-        allocator.reconcile(lambda owner: True, dry_run=False)
-        assert allocator.reconcile(lambda owner: False, dry_run=False).leaked == []
+        allocator.reconcile(lambda _owner: True, dry_run=False)
+        assert allocator.reconcile(lambda _owner: False, dry_run=False).leaked == []
         assert allocator.usage(V).used == 1
 
     def test_nothing_is_freed_by_a_probe_that_fails_or_cannot_tell(self, allocator, clock):
         allocator.define(V, {"ranges": "1-10"})
         allocator.allocate(vlan("n1"))
-        allocator.reconcile(lambda owner: False, dry_run=False)
+        allocator.reconcile(lambda _owner: False, dry_run=False)
         clock.forward(3601)
 
-        def broken(owner):
+        def broken(_owner):
             raise OSError("no route to the owner")
 
-        for probe in (broken, lambda owner: None):
+        for probe in (broken, lambda _owner: None):
             report = allocator.reconcile(probe, dry_run=False)
             assert (report.unknown, report.leaked) == (["network n1"], [])
         assert allocator.usage(V).used == 1

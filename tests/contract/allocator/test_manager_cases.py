@@ -135,7 +135,7 @@ def test_a_word_that_the_kind_does_not_know_is_named(allocator):
         allocator.define(V, {"range": "1-10"})
 
 
-def test_a_definition_that_fails_leaves_nothing_behind(allocator, driver):
+def test_a_definition_that_fails_leaves_nothing_behind(allocator):
     allocator.define(V, {"ranges": "1-100"})
     before = len(allocator.history())
     with pytest.raises(Exception, match="overlap"):

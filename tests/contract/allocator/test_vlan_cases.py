@@ -118,7 +118,7 @@ def test_case_88_a_range_is_changed_while_it_is_in_use(allocator):
     allocator.allocate_many([vlan("n1", 10), vlan("n2", 11), vlan("n3", 300)])
     allocator.redefine(V, {"ranges": "9-301"})
     for ranges, inside in (("50-301", "10-11"), ("1-200", "300")):
-        with pytest.raises(ValueInUse, match=f"^{inside} of vlan pool 'v' would be outside but is in use"):
+        with pytest.raises(ValueInUse, match=rf"^{inside} of vlan pool 'v' would be outside but is in use"):
             allocator.redefine(V, {"ranges": ranges})
     allocator.redefine(V, {"ranges": "1-800"})
     assert allocator.allocate(vlan("n4", 700)).value == 700
@@ -133,7 +133,7 @@ def test_several_ranges_are_judged_one_by_one_at_a_resize(allocator):
     allocator.define(V, {"ranges": "1-100, 200-300"})
     allocator.allocate_many([vlan("n1", 50), vlan("n2", 250)])
     allocator.redefine(V, {"ranges": "40-60, 240-260"})
-    with pytest.raises(ValueInUse, match="^250 "):
+    with pytest.raises(ValueInUse, match=r"^250 "):
         allocator.redefine(V, {"ranges": "40-60, 251-260"})
 
 

@@ -167,7 +167,7 @@ def test_case_89_a_range_is_changed_while_it_is_in_use(allocator):
     with pytest.raises(ValueInUse):
         allocator.redefine(X, lowest(range="2000-5000"))
     locals_.append(pair(allocator.allocate(vxlan("n4", 2200)))[1])
-    with pytest.raises(ValueInUse, match="^2200 "):
+    with pytest.raises(ValueInUse, match=r"^2200 "):
         allocator.redefine(X, lowest(range="1000-2000"))
     assert locals_ == [1, 2, 3, 4]
     assert allocator.usage(X).allocated == "1000-1001, 2000, 2200"

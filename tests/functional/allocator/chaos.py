@@ -1,7 +1,7 @@
 """Many processes on one store, one of them killed every now and then.
 
-``python -m tests.functional.allocator.chaos URL FOLDER PROCESSES OPERATIONS KILL_SECONDS`` prints, as JSON, what became of it. Each
-process writes down what it is about to do and what it was told, so that what the store holds in the end can be judged.
+``python -m tests.functional.allocator.chaos URL FOLDER PROCESSES OPERATIONS KILL_SECONDS`` prints, as JSON, what became of it.
+Each process writes down what it is about to do and what it was told, so that what the store holds in the end can be judged.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _fork(url: str, folder: Path, number: int, operations: int, life: int) -> in
     try:
         _live(url, folder / f"{number}.journal", number, operations, life)
         code = 0
-    except BaseException as error:  # noqa: BLE001  # a forked child must not run on into its parent's code
+    except BaseException as error:  # a forked child must not run on into its parent's code
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
     finally:
         os._exit(code)

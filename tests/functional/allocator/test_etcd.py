@@ -188,7 +188,7 @@ def test_certificates_and_users(secured):
     server, folder = secured
     files = {"ca_cert": f"{folder}/ca.pem", "cert": f"{folder}/client.pem", "key": f"{folder}/client.key"}
     url = server.url
-    with pytest.raises(StoreUnavailable, match="(?i)certificate|ssl"):
+    with pytest.raises(StoreUnavailable, match=r"(?i)certificate|ssl"):
         EtcdDriver(Access((url,), timeout_seconds=1)).count(Query(Note))
 
     server.run("role", "add", "lbaas")

@@ -41,11 +41,26 @@ def test_everything_is_a_document(facade):
     (grant,) = facade.allocate([{"kind": "vlan", "pool": "v", "owner": OWNER}], request_id="r-1")
     (held,) = facade.hold([{"kind": "vlan", "pool": "v", "owner": OWNER, "slot": "b", "value": 7}], 60)
     answers = [
-        pool, grant, held, facade.commit(held["id"]), facade.pool(V), facade.pools(), facade.allocation(grant["id"]), facade.usage(V),
-        facade.allocations(V), facade.allocations(owner=OWNER), facade.history(V), facade.check(), facade.reconcile(), facade.keys(),
-        facade.resize(V, {"ranges": "5-7", "pick": "lowest"}), facade.release(grant["id"]), facade.release_value(V, 7, OWNER),
-        facade.release_owner(OWNER), facade.undefine(V),
-    ]  # fmt: skip
+        pool,
+        grant,
+        held,
+        facade.commit(held["id"]),
+        facade.pool(V),
+        facade.pools(),
+        facade.allocation(grant["id"]),
+        facade.usage(V),
+        facade.allocations(V),
+        facade.allocations(owner=OWNER),
+        facade.history(V),
+        facade.check(),
+        facade.reconcile(),
+        facade.keys(),
+        facade.resize(V, {"ranges": "5-7", "pick": "lowest"}),
+        facade.release(grant["id"]),
+        facade.release_value(V, 7, OWNER),
+        facade.release_owner(OWNER),
+        facade.undefine(V),
+    ]
     assert json.loads(json.dumps(answers)) == answers
     assert (grant["value"], held["value"], grant["owner"]) == (5, 7, OWNER)
     assert facade.history(V)[-1]["op"] == "define"
@@ -127,7 +142,7 @@ def test_etcd_is_opened_as_configured(conf):
     assert EtcdDriver.open(Settings(None, dict(conf.allocator.items()))).max_operations == 128
 
 
-def test_sql_needs_a_database(conf):
+def test_sql_needs_a_database():
     with pytest.raises(ConfigurationError, match=r"set \[database\] connection"):
         SqlDriver.open(Settings(None, {}))
 
@@ -146,7 +161,11 @@ def test_the_examples_package_declares_its_kind():
 
 
 def test_the_documented_examples_work():
-    code = "import doctest, lbaas_scheduler.allocator.manager as m\n" \
-        "from lbaas_scheduler.allocator.drivers.memory import MemoryDriver\nfrom lbaas_scheduler.allocator.kinds.vlan import Vlan\n" \
-        "found = doctest.testmod(m, extraglobs={'MemoryDriver': MemoryDriver, 'Vlan': Vlan})\nassert found.attempted and not found.failed"  # fmt: skip
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+    code = (
+        "import doctest, lbaas_scheduler.allocator.manager as m",
+        "from lbaas_scheduler.allocator.drivers.memory import MemoryDriver",
+        "from lbaas_scheduler.allocator.kinds.vlan import Vlan",
+        "found = doctest.testmod(m, extraglobs={'MemoryDriver': MemoryDriver, 'Vlan': Vlan})",
+        "assert found.attempted and not found.failed",
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", "\n".join(code)], check=True)

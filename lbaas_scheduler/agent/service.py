@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import oslo_messaging
 from oslo_config import cfg
@@ -23,6 +23,7 @@ from lbaas_scheduler.errors import ConfigurationError
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.server_api import ServerAPI
 from lbaas_scheduler.rpc.transport import get_server
+from lbaas_scheduler.sdk.bounded import run_within
 from lbaas_scheduler.sdk.drivers import AgentDriver
 
 LOG = logging.getLogger(__name__)
@@ -100,12 +101,12 @@ class AgentService:
         for part in (self._heartbeat, self._stats, self._resync):
             part.stop()
         flush = deadline - self._graceful_seconds * FLUSH_SHARE
-        _within(min(flush, began + BUS_STOP_SECONDS), "bus-stop", self._close)
+        run_within(min(flush, began + BUS_STOP_SECONDS), "bus-stop", self._close)
         if not self._workers.stop(flush):
             LOG.warning("A driver call did not end in time and is left behind")
         self._reporter.stop(deadline)
         for driver in self._drivers.values():
-            _within(deadline, "driver-stop", lambda driver=driver: _stop_driver(driver))  # type: ignore[misc]
+            run_within(deadline, "driver-stop", lambda driver=driver: _stop_driver(driver))  # type: ignore[misc]
         LOG.info("Agent %s stopped after %.1f s", self._host, time.monotonic() - began)
         self._stopped.set()
 
@@ -136,12 +137,3 @@ def _stop_driver(driver: AgentDriver) -> None:
         driver.stop()
     except Exception as error:
         explain(driver, error)
-
-
-def _within(deadline: float, name: str, part: Callable[[], None]) -> None:
-    """Run ``part`` in a thread and wait for it until ``deadline`` at most; a call of a library or a vendor may block for ever."""
-    thread = threading.Thread(target=part, name=name, daemon=True)
-    thread.start()
-    thread.join(max(0.0, deadline - time.monotonic()))
-    if thread.is_alive():
-        LOG.warning("%s did not end in time and is left behind", name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Protocol, TypeVar
 
 import oslo_messaging
 from oslo_config import cfg
+from oslo_messaging.rpc.server import RPCServer
 
 from lbaas_scheduler import extensions
 from lbaas_scheduler.api import app as rest_api
@@ -45,6 +47,7 @@ from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.agent_api import AgentAPI
 from lbaas_scheduler.rpc.transport import delivering, get_client, get_server, service_context
 from lbaas_scheduler.scheduler.gate import HandlerGate
+from lbaas_scheduler.sdk.bounded import run_within
 from lbaas_scheduler.sdk.networks import NetworkConnector
 
 LOG = logging.getLogger(__name__)
@@ -80,11 +83,13 @@ class Server:
         self._plugins = plugins
         self._database = database
         self._workers = workers
+        self._graceful_seconds: float = conf.graceful_shutdown_seconds
         endpoints = [endpoint for plugin in plugins for endpoint in plugin.rpc_endpoints()]
         self._buses = [
             get_server(transport, topics.PLUGINS, conf.host, endpoints),
             get_server(transport, topics.SERVERS, conf.host, [callbacks]),
         ]
+        self._listening: list[RPCServer] = []
 
     def start(self) -> None:
         for plugin in self._plugins:
@@ -93,22 +98,32 @@ class Server:
             self.rest.start()
         for bus in self._buses:
             # Blocks for as long as the broker is away; the others must not wait for it.
-            threading.Thread(target=bus.start, name="bus-start", daemon=True).start()
+            threading.Thread(target=self._listen, args=(bus,), name="bus-start", daemon=True).start()
         for worker in self._workers:
             worker.start()
 
     def stop(self) -> None:
-        """Take nothing more, and finish what is under way."""
+        """Take nothing more, and finish what is under way, as far as ``graceful_shutdown_seconds`` allow."""
+        deadline = time.monotonic() + self._graceful_seconds
         if self.rest is not None:
-            self.rest.stop()
+            run_within(deadline, "rest-stop", self.rest.stop)
         for worker in self._workers:
-            worker.stop()
-        for bus in self._buses:
-            bus.stop()
-            bus.wait()
+            run_within(deadline, "worker-stop", worker.stop)
+        # One that still waits for its broker has nothing to finish, and would not stop before it is there.
+        for bus in self._listening:
+            run_within(deadline, "bus-stop", partial(_close, bus))
         for plugin in self._plugins:
             plugin.stop()
         self._database.dispose()
+
+    def _listen(self, bus: RPCServer) -> None:
+        bus.start()
+        self._listening.append(bus)
+
+
+def _close(bus: RPCServer) -> None:
+    bus.stop()
+    bus.wait()
 
 
 @dataclass(frozen=True, slots=True)

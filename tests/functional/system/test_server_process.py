@@ -25,7 +25,7 @@ from tests.rig.waiting import wait_for
 
 CONFIGURATION = """
 [DEFAULT]
-transport_url = fake://
+transport_url = {bus}
 [database]
 connection = {url}
 [api]
@@ -42,10 +42,10 @@ PATIENT = "tests.functional.system.patient_vendor.PatientHandler"
 
 
 class Server:
-    def __init__(self, folder: Path, url: str, handlers: str = "fake", more: str = "") -> None:
+    def __init__(self, folder: Path, url: str, handlers: str = "fake", more: str = "", bus: str = "fake://") -> None:
         self.port = free_port()
         self.file = folder / "scheduler.conf"
-        self.file.write_text(CONFIGURATION.format(url=url, port=self.port, handlers=handlers, more=more))
+        self.file.write_text(CONFIGURATION.format(bus=bus, url=url, port=self.port, handlers=handlers, more=more))
         self.command = [sys.executable, "-m", "lbaas_scheduler.cmd.server", "--config-file", str(self.file)]
 
     def run(self, spawn: Callable[..., Daemon]) -> Daemon:
@@ -91,6 +91,17 @@ def test_sigterm_lets_a_placement_that_is_under_way_end(
     assert daemon.wait(30) == 0
     for table in (models.vips, models.placements, models.deployments):
         assert database.read(lambda conn, of=table: conn.scalar(sa.select(sa.func.count()).select_from(of))) == 1, table.name
+
+
+@pytest.mark.usefixtures("database")
+def test_a_server_whose_broker_is_away_serves_what_needs_none_and_still_ends(
+    sqlite_url: str, tmp_path: Path, spawn: Callable[..., Daemon]
+) -> None:
+    server = Server(tmp_path, sqlite_url, bus=f"rabbit://user:password@127.0.0.1:{free_port()}/lbaas")
+    daemon = server.run(spawn)
+    assert server.create("networks", "network", name="front")["id"]
+    daemon.signal(signal.SIGTERM)
+    assert daemon.wait(30) == 0
 
 
 @pytest.mark.usefixtures("database")

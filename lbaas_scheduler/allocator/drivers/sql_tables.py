@@ -159,6 +159,26 @@ def insert_fenced(dialect: str) -> sa.Insert:
     return statement.execution_options(**_COUNT_ROWS)
 
 
+@memo
+def insert_with_event() -> sa.Insert:
+    """PostgreSQL alone: the same, and the event that tells of it, in one statement. Counts one row, or none."""
+    table, pools, events = models.allocator_allocations, models.allocator_pools, models.allocator_events
+    row = sa.select(*(sa.bindparam(f"v_{column.name}", type_=column.type).label(column.name) for column in table.c))
+    fence = row.select_from(pools).where(pools.c.id == sa.bindparam("fence_id"), pools.c.rev == sa.bindparam("fence_rev"))
+    names = [column.name for column in table.c]
+    made = (
+        postgresql.insert(table)
+        .from_select(names, fence.with_for_update(read=True))
+        .on_conflict_do_nothing()
+        .returning(table.c.id)
+        .cte("made")
+    )
+    told = [column for column in events.c if column.name != "rev"]
+    event = sa.select(*(sa.bindparam(f"e_{column.name}", type_=column.type).label(column.name) for column in told))
+    statement = sa.insert(events).from_select([column.name for column in told], event.select_from(made)).inline()
+    return statement.execution_options(**_COUNT_ROWS)
+
+
 def _ignoring(table: sa.Table, dialect: str, fill: Callable[[Any], Any] = lambda made: made) -> Any:
     if dialect == "postgresql":
         return fill(postgresql.insert(table)).on_conflict_do_nothing()
@@ -195,5 +215,5 @@ def one(conn: Connection, cls: type[S], index: str, *prefix: Any) -> Stored[S] |
     return found[0] if found else None
 
 
-def prefixed(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"v_{name}": value for name, value in row.items()}
+def prefixed(row: Mapping[str, Any], prefix: str = "v") -> dict[str, Any]:
+    return {f"{prefix}_{name}": value for name, value in row.items()}

@@ -10,6 +10,7 @@ import pytest
 from lbaas_scheduler.db import placements
 from lbaas_scheduler.domain import traits
 from lbaas_scheduler.errors import Conflict, DeviceNotFound, LBaaSError, NotAuthorized, NotFound, NoValidDevice, StateInvalid
+from lbaas_scheduler.plugins.device_scheduler.endpoint import FLEET_METHODS
 from tests.functional.fleet.lab import ADMIN, TENANT, Lab
 
 
@@ -390,3 +391,10 @@ def test_tenants_and_administrators_are_told_where_a_moving_vip_is(lab: Lab) -> 
     assert agent() == host["a"]
     lab.agents.work()
     assert agent() == host["b"]
+
+
+@pytest.mark.parametrize("method", FLEET_METHODS)
+def test_no_operation_on_the_fleet_is_a_tenants(lab: Lab, method: str) -> None:
+    without_id = ("get_moves", "rebalance", "get_breaker", "reset_breaker")
+    with pytest.raises(NotAuthorized):
+        getattr(lab.fleet, method)(TENANT, *(() if method in without_id else (lab.ids["a"],)))

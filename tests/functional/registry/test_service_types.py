@@ -31,6 +31,7 @@ from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRu
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
+from lbaas_scheduler.plugins.fleet.build import build_fleet
 from tests.database import open_database
 from tests.factories import create_tables
 from tests.functional.registry.fleet import AGENT_DOWN_SECONDS, Fleet
@@ -220,7 +221,19 @@ def facade(fleet: Fleet) -> DeviceSchedulerPlugin:
     types, networks = service_types(database), NetworkRegistry(database)
     placer = Placer(database, SqlCandidates(database, AGENT_DOWN_SECONDS), {})
     rules = PlacementRules(database, {LB}, ALGORITHMS)
-    return DeviceSchedulerPlugin(database, fleet.registry, types, fleet.agents, placer, fleet.caster, networks, "default", rules)
+    operations = build_fleet(fleet.conf, database, placer, fleet.caster, fleet.registry, fleet.assignments, {}, {})
+    return DeviceSchedulerPlugin(
+        database=database,
+        registry=fleet.registry,
+        service_types=types,
+        agents=fleet.agents,
+        placer=placer,
+        caster=fleet.caster,
+        networks=networks,
+        fleet=operations,
+        default_service_type="default",
+        rules=rules,
+    )
 
 
 def test_only_administrators_pass_but_for_reading_service_types(fleet: Fleet) -> None:

@@ -40,12 +40,13 @@ SHAPE = Shape(
     post=None,
     put={"type": "object", "properties": _CHANGEABLE, "additionalProperties": False},
     view={"type": "object", "properties": _VIEW, "required": sorted(_VIEW)},
-    filters={name: _TEXT for name in _VIEW if name != "configurations"},
+    filters={name: wire.FILTER_TEXT for name in _VIEW if name != "configurations"},
 )
 AGENTS = Crud(SHAPE, lambda services: services.devices, TAG)
 
 
 def _index(call: Call) -> dict[str, Any]:
+    pages.check(call.query.filters, SHAPE.filters)
     found = call.services.devices.get_agents(call.context, call.query.filters)
     return pages.answer(call, SHAPE.collection, pages.in_memory(found, SHAPE.filters))
 

@@ -15,11 +15,10 @@ from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 
 from lbaas_scheduler.api import auth, bodies, errors, keystone, queries
 from lbaas_scheduler.api.metrics import RequestMeter
-from lbaas_scheduler.api.operations import Call, Operation, Raw, Services
+from lbaas_scheduler.api.operations import UUID_IN_PATH, Call, Operation, Raw, Services
 from lbaas_scheduler.api.routes import ROUTES
 from lbaas_scheduler.conf.api import KEYSTONE
 from lbaas_scheduler.errors import LBaaSError, NotFound
-from lbaas_scheduler.schemas.access import is_id
 
 LOG = logging.getLogger(__name__)
 
@@ -80,15 +79,12 @@ class Runner:
             if caller is None:
                 raise falcon.HTTPUnauthorized(description="Authentication is required.", challenges=['Keystone uri=""'])
             self._policies.check(operation.rule, caller)
-        for id_ in ids.values():
-            if not _may_be_id(operation, id_):
-                raise NotFound(resource=operation.tag, id=ascii(id_[:64]))
         call = Call(
             services=self._services,
             context=caller,
             url=f"{req.prefix}{req.path}",
             root=req.prefix,
-            ids=ids,
+            ids={name: _id(operation, text) for name, text in ids.items()},
             query=queries.parse(req.params),
             body=self._body(operation, req),
         )
@@ -108,10 +104,15 @@ def _answer(resp: falcon.Response, operation: Operation, result: Any) -> None:
         resp.data, resp.content_type = json.dumps(result).encode(), falcon.MEDIA_JSON
 
 
-def _may_be_id(operation: Operation, text: str) -> bool:
-    """Whether anything can be called so; a database need not be asked for what it may choke on."""
-    pattern = operation.ids.get("pattern")
-    return is_id(text) if pattern is None else re.fullmatch(pattern, text, re.ASCII) is not None
+def _id(operation: Operation, text: str) -> str:
+    """A variable of the path. A database need not be asked for what it may choke on.
+
+    :raises NotFound: nothing can be called so.
+    """
+    wanted = text.lower() if operation.ids is UUID_IN_PATH else text
+    if re.fullmatch(operation.ids["pattern"], wanted, re.ASCII) is None:
+        raise NotFound(resource=operation.tag, id=ascii(text[:64]))
+    return wanted
 
 
 class Suffixes:

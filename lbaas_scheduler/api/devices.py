@@ -10,7 +10,9 @@ from lbaas_scheduler.api.crud import Crud, Shape
 from lbaas_scheduler.api.operations import Call
 from lbaas_scheduler.devices import registry, schema
 from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus, Form
+from lbaas_scheduler.errors import InvalidRequest
 from lbaas_scheduler.schemas import common
+from lbaas_scheduler.schemas.access import is_id
 
 TAG = "Devices"
 
@@ -43,7 +45,7 @@ _VIEW: dict[str, Any] = {
     "created_at": _TEXT,
     "updated_at": _TEXT,
 }
-_FILTERS = {name: wire.BOOLEAN if name == "shared" else {"type": "string", "maxLength": 255} for name in registry.FILTERS}
+_FILTERS = {name: wire.BOOLEAN if name == "shared" else {**wire.FILTER_TEXT, "maxLength": 255} for name in registry.FILTERS}
 
 SHAPE = Shape(
     "device",
@@ -66,6 +68,7 @@ DEVICES = Crud(SHAPE, lambda services: services.devices, TAG)
 
 
 def _index(call: Call) -> dict[str, Any]:
+    pages.check(call.query.filters, SHAPE.filters)
     return pages.answer(call, SHAPE.collection, _by_id(call) if _is_plain(call) else _as_a_whole(call))
 
 
@@ -77,6 +80,8 @@ def _by_id(call: Call) -> pages.Search:
     """The registry reads pages in the order of the ids."""
 
     def search(*, filters: Any, fields: Any, limit: int, marker: str | None, **_order: Any) -> list[dict[str, Any]]:
+        if marker is not None and not is_id(marker):
+            raise InvalidRequest(reason="'marker' must be the id of a device")
         return call.services.devices.get_devices(call.context, filters, fields, marker=marker, limit=limit)
 
     return search

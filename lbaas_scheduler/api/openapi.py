@@ -137,7 +137,7 @@ def _failures(path: str, method: str, operation: Operation) -> list[int]:
     statuses = {400, *operation.may_fail}
     if operation.rule is not None:
         statuses |= {401, 403, 503}
-    if _VARIABLE.search(path):
+    if _VARIABLE.search(path) or "marker" in operation.query:
         statuses |= {404}
     if method in ("POST", "PUT", "DELETE"):
         statuses |= {404, 409}

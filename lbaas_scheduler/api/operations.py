@@ -16,6 +16,7 @@ from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.quotas import Quotas
+from lbaas_scheduler.schemas import common
 
 if TYPE_CHECKING:
     from lbaas_scheduler.api.health import Health
@@ -25,7 +26,7 @@ Schema = Mapping[str, Any]
 Ping = Callable[[float], None]
 
 
-UUID_IN_PATH: Schema = {"type": "string", "format": "uuid"}
+UUID_IN_PATH: Schema = {"type": "string", "format": "uuid", "pattern": common.UUID["pattern"].replace("a-f", "a-fA-F")}
 NAME_IN_PATH: Schema = {"type": "string", "pattern": "^[0-9A-Za-z][0-9A-Za-z_.:@+-]{0,254}$"}
 
 

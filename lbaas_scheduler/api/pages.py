@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lbaas_scheduler.api.operations import Call
-from lbaas_scheduler.errors import InvalidRequest
+from lbaas_scheduler.errors import InvalidRequest, NotFound
 from lbaas_scheduler.schemas.access import projected
-from lbaas_scheduler.schemas.checker import shown
+from lbaas_scheduler.schemas.checker import shown, violation
 
 Document = dict[str, Any]
 Search = Callable[..., list[Document]]
@@ -25,14 +25,14 @@ def answer(call: Call, collection: str, search: Search, key: str = "id") -> Docu
     size = page_size(call)
     # The key is what a link is made of, and one more than the page says whether there is a next one.
     fields = list(dict.fromkeys([*query.fields, key])) if query.fields else None
-    found = search(
-        filters=query.filters,
-        fields=fields,
-        sorts=query.sorts,
-        limit=size + 1,
-        marker=query.marker,
-        page_reverse=query.page_reverse,
-    )
+    page = {"limit": size + 1, "marker": query.marker, "page_reverse": query.page_reverse}
+    try:
+        found = search(filters=query.filters, fields=fields, sorts=query.sorts, **page)
+    except InvalidRequest as error:
+        if error.details.get("attribute") == "marker":
+            # LBaaS v1 looks the marker's object up, and does not find it.
+            raise NotFound(resource="Marker", id=shown(query.marker)) from None
+        raise
     more = len(found) > size
     if more:
         found = found[1:] if query.page_reverse else found[:-1]
@@ -49,15 +49,22 @@ def page_size(call: Call) -> int:
 def matching(documents: Sequence[Document], filters: Mapping[str, Sequence[str]], known: Mapping[str, Any]) -> list[Document]:
     """Those that fit all filters; of a filter's values one must hold, in whatever case.
 
-    :raises InvalidRequest: a filter that is not among ``known``.
+    :raises InvalidRequest: as :func:`check`.
     """
-    for name in filters:
-        if name not in known:
-            raise InvalidRequest(
-                reason=f"cannot filter by {shown(name)}; possible: {', '.join(sorted(known))}", attribute=name[:64]
-            )
+    check(filters, known)
     wanted = {name: {value.lower() for value in values} for name, values in filters.items()}
     return [it for it in documents if all(str(it[name]).lower() in values for name, values in wanted.items())]
+
+
+def check(filters: Mapping[str, Sequence[str]], known: Mapping[str, Any]) -> None:
+    """:raises InvalidRequest: a filter that is not among ``known``, or a value that it cannot have."""
+    for name, values in filters.items():
+        if name not in known:
+            possible = ", ".join(sorted(known))
+            raise InvalidRequest(reason=f"cannot filter by {shown(name)}; possible: {possible}", attribute=name[:64])
+        reason = next((reason for value in values if (reason := violation(known[name], value))), None)
+        if reason is not None:
+            raise InvalidRequest(reason=f"invalid value for filter '{name}': {reason}.", attribute=name)
 
 
 def in_memory(documents: Sequence[Document], known: Mapping[str, Any], key: str = "id") -> Search:

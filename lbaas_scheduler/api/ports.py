@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from lbaas_scheduler.api import pages
+from lbaas_scheduler.api import pages, wire
 from lbaas_scheduler.api.crud import FIELDS, Shape, list_of, list_query, part_of
 from lbaas_scheduler.api.operations import Call, Operation
 from lbaas_scheduler.errors import PortNotFound, ServicePortInUse
@@ -33,7 +33,7 @@ SHAPE = Shape(
     post=None,
     put=None,
     view={"type": "object", "properties": _VIEW, "required": sorted(_VIEW)},
-    filters=dict.fromkeys(("id", "name", "tenant_id", "network_id", "device_id", "device_owner", "status"), _TEXT),
+    filters=dict.fromkeys(("id", "name", "tenant_id", "network_id", "device_id", "device_owner", "status"), wire.FILTER_TEXT),
 )
 
 _OF_VIPS = ["id", "tenant_id", "port_id", "subnet_id", "address", "admin_state_up", "status"]

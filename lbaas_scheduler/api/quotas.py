@@ -8,11 +8,15 @@ from lbaas_scheduler.api import pages, wire
 from lbaas_scheduler.api.crud import Shape, list_of, list_query, one_of
 from lbaas_scheduler.api.operations import NAME_IN_PATH, Call, Operation
 from lbaas_scheduler.plugins.quotas import QUOTA
-from lbaas_scheduler.schemas.attributes import Verb
+from lbaas_scheduler.schemas.attributes import Verb, convert
 
 TAG = "Quotas"
 
 _LIMITS = wire.view_schema(QUOTA)
+ALIASES = {"healthmonitor": "health_monitor"}
+"""As python-neutronclient spells it, since there is a version 2 of LBaaS that does."""
+_PUT = wire.body_schema(QUOTA, Verb.PUT)
+_TAKES = {**_PUT, "properties": {**_PUT["properties"], **{alias: _PUT["properties"][name] for alias, name in ALIASES.items()}}}
 SHAPE = Shape("quota", "quotas", post=None, put=None, view=_LIMITS, filters={})
 _LISTED = Shape(
     "quota_of_tenant",
@@ -20,7 +24,7 @@ _LISTED = Shape(
     post=None,
     put=None,
     view={**_LIMITS, "properties": {"tenant_id": {"type": "string"}, **_LIMITS["properties"]}},
-    filters={"tenant_id": {"type": "string"}},
+    filters={"tenant_id": wire.FILTER_TEXT},
 )
 
 
@@ -38,7 +42,15 @@ def _defaults(call: Call) -> dict[str, Any]:
 
 
 def _update(call: Call) -> dict[str, Any]:
-    return {"quota": call.services.quotas.update(call.context, call.ids["id"], call.body)}
+    return {"quota": call.services.quotas.update(call.context, call.ids["id"], _named(call.body))}
+
+
+def _named(body: Any) -> Any:
+    """Of two spellings in one body ours holds."""
+    if not isinstance(body, dict):
+        return body
+    aliased = {name: convert(QUOTA, name, body[alias]) for alias, name in ALIASES.items() if alias in body}
+    return {**aliased, **{name: value for name, value in body.items() if name not in ALIASES}}
 
 
 def _delete(call: Call) -> None:
@@ -64,7 +76,7 @@ UPDATE = Operation(
     TAG,
     envelope="quota",
     plural="quotas",
-    takes={"title": "QuotaUpdate", **wire.body_schema(QUOTA, Verb.PUT)},
+    takes={"title": "QuotaUpdate", **_TAKES},
     gives=one_of(SHAPE),
     ids=NAME_IN_PATH,
 )

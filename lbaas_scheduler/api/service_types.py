@@ -27,7 +27,10 @@ _VIEW: dict[str, Any] = {
     "service_definitions": {"type": "array", "items": {"type": "object"}},
     "options": {"type": "object"},
 }
-_FILTERS: dict[str, Any] = {"id": _TEXT, "name": _TEXT, "description": _TEXT, "enabled": wire.BOOLEAN, "default": wire.BOOLEAN}
+_FILTERS: dict[str, Any] = {
+    **dict.fromkeys(("id", "name", "description"), wire.FILTER_TEXT),
+    **dict.fromkeys(("enabled", "default"), wire.BOOLEAN),
+}
 _ATTRIBUTES = {"type": "object", "properties": schema.PROPERTIES, "additionalProperties": False}
 
 SHAPE = Shape(
@@ -46,11 +49,12 @@ PROVIDER = Shape(
     post=None,
     put=None,
     view={"type": "object", "properties": {"service_type": _TEXT, "name": _TEXT, "default": {"type": "boolean"}}},
-    filters={"service_type": _TEXT, "name": _TEXT, "default": wire.BOOLEAN},
+    filters={"service_type": wire.FILTER_TEXT, "name": wire.FILTER_TEXT, "default": wire.BOOLEAN},
 )
 
 
 def _index(call: Call) -> dict[str, Any]:
+    pages.check(call.query.filters, SHAPE.filters)
     found = call.services.devices.get_service_types(call.context, call.query.filters)
     return pages.answer(call, SHAPE.collection, pages.in_memory(found, SHAPE.filters))
 

@@ -12,11 +12,15 @@ from typing import Any
 from lbaas_scheduler.api.digits import pattern_of_range
 from lbaas_scheduler.schemas import common, converters
 from lbaas_scheduler.schemas.attributes import REQUIRED, Attribute, Noun, Verb
+from lbaas_scheduler.schemas.checker import violation
 
 Schema = dict[str, Any]
 
 TRUTHS: Schema = {"type": "string", "pattern": "^(?:[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|0|1)$"}
 BOOLEAN: Schema = {"anyOf": [{"type": "boolean"}, {"enum": [0, 1]}, TRUTHS]}
+
+FILTER_TEXT: Schema = {"type": "string", "pattern": "^[^\\x00]*$"}
+"""What may be looked for where no attribute map says more: all that a database understands as text."""
 
 _TEXT_PATTERN = "^[^\\x00]*$"
 """In JSON there are no lone surrogates to be excluded, and the patterns of some readers cannot name them."""
@@ -75,7 +79,8 @@ def _readable_part(name: str, value: Any) -> Any:
 
 def _accepted(attribute: Attribute, verb: Verb) -> Schema:
     schema = on_the_wire(attribute)
-    shows_default = verb is Verb.POST and attribute.default is not REQUIRED and attribute.default is not None
+    # A default that no client could give stands for something that is worked out.
+    shows_default = verb is Verb.POST and attribute.default is not None and violation(attribute.schema, attribute.default) is None
     return {**schema, "default": attribute.default} if shows_default else schema
 
 

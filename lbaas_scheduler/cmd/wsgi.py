@@ -6,6 +6,7 @@ of which at least one must run beside.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -16,9 +17,12 @@ from oslo_config import cfg
 
 from lbaas_scheduler.cmd import wiring
 from lbaas_scheduler.conf import loading
+from lbaas_scheduler.conf.api import NOAUTH
 from lbaas_scheduler.errors import LBaaSError
 from lbaas_scheduler.rpc.agent_api import AgentAPI
 from lbaas_scheduler.rpc.transport import get_transport
+
+LOG = logging.getLogger(__name__)
 
 PROG = "lbaas_scheduler.wsgi"
 
@@ -40,6 +44,8 @@ def application() -> Callable[..., Any]:
     except LBaaSError as error:
         print(f"{PROG}: {error.message}", file=sys.stderr)
         sys.exit(1)
+    if conf.api.auth_strategy == NOAUTH:
+        LOG.warning("[api] auth_strategy is noauth: everybody who reaches this application is an administrator")
     # Servers may fork after this: no process may use a connection of another one's.
     plant.parts.database.dispose()
     return app

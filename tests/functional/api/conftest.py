@@ -26,18 +26,18 @@ def api_sqlite_url(tmp_path: Path, migrated: Path) -> str:
 
 
 @pytest.fixture
-def house(api_sqlite_url: str) -> Iterator[House]:
-    yield from _furnished(api_sqlite_url)
+def house(api_sqlite_url: str, tmp_path: Path) -> Iterator[House]:
+    yield from _furnished(api_sqlite_url, tmp_path)
 
 
 @pytest.fixture(params=["api_sqlite_url", "mariadb_url"], ids=["sqlite", "mariadb"])
-def any_house(request: pytest.FixtureRequest) -> Iterator[House]:
+def any_house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
     """Once on SQLite and once on MariaDB."""
-    yield from _furnished(request.getfixturevalue(request.param))
+    yield from _furnished(request.getfixturevalue(request.param), tmp_path)
 
 
-def _furnished(url: str) -> Iterator[House]:
-    house = House(url)
+def _furnished(url: str, folder: Path) -> Iterator[House]:
+    house = House(url, folder)
     house.furnish()
     yield house
     house.close()

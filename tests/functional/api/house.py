@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import falcon.testing
@@ -84,9 +85,10 @@ class PromptAgents:
 
 
 class House:
-    """``client`` speaks to the API in the process; ``app`` is what a WSGI server would serve."""
+    """``client`` speaks to the API in the process; ``app`` is what a WSGI server would serve. ``folder``: for files of a test."""
 
-    def __init__(self, url: str, **api: Any) -> None:
+    def __init__(self, url: str, folder: Path | None = None, **api: Any) -> None:
+        self.folder = folder
         self.conf = configured(url, sqlite_synchronous=False)
         opts.register_all(self.conf)
         self.conf.set_override("encryption_keys", [generate_key()], "security")

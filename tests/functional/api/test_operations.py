@@ -1,0 +1,101 @@
+"""What monitoring reads: health and metrics."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from oslo_messaging import MessageDeliveryFailure
+
+from lbaas_scheduler.api.health import Health
+from lbaas_scheduler.errors import Unavailable
+from tests.functional.api.house import ADMIN, House
+
+NOBODY: dict[str, str] = {"X-Roles": ""}
+
+
+def metrics(house: House) -> dict[str, float]:
+    """Name with labels → value."""
+    answer = house.get("/metrics", NOBODY)
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    return {name: float(value) for name, value in re.findall(r"^(lbaas_\S+) (\S+)$", answer.text, re.MULTILINE)}
+
+
+def test_a_healthy_server_says_so_to_everybody(house: House) -> None:
+    answer = house.get("/healthcheck", NOBODY)
+    assert answer.status_code == 200
+    agents = {"alive": 1, "dead": 0, "disabled": 0}
+    assert answer.json == {"status": "ok", "checks": {"database": "ok", "bus": "ok", "agents": agents}}
+
+
+def test_a_server_whose_bus_is_away_is_not_healthy(house: House) -> None:
+    def ping(_seconds: float) -> None:
+        raise MessageDeliveryFailure("the broker of 10.0.0.9 is away")
+
+    health = Health(house.database, ping, house.plant.assignments.heard_since)
+    answer = health.check()
+    assert (answer["status"], answer["checks"]["bus"], answer["checks"]["database"]) == ("failed", "failed", "ok")
+    assert "10.0.0.9" not in str(answer)
+
+
+def test_a_server_whose_database_is_away_is_not_healthy(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_work: Any) -> Any:
+        raise Unavailable(dependency="The database", reason="gone")
+
+    monkeypatch.setattr(house.database, "glance", away)
+    answer = house.get("/healthcheck", NOBODY)
+    assert answer.status_code == 503
+    assert answer.json == {"status": "failed", "checks": {"database": "failed", "bus": "ok", "agents": "unknown"}}
+    assert metrics(house)["lbaas_scheduler_database_up"] == 0
+
+
+def test_an_answer_holds_for_a_moment(house: House) -> None:
+    asked = []
+    health = Health(house.database, asked.append, house.plant.assignments.heard_since)
+    for _ in range(5):
+        health.check()
+    assert len(asked) == 1
+
+
+def test_placements_are_counted_by_outcome_and_reason(house: House) -> None:
+    house.vip()
+    house.put(f"/v2.0/devices/{house.device['id']}", {"device": {"admin_state": "draining"}}, ADMIN)
+    house.post("/v2.0/lb/vips", {"vip": house.vip_body(house.pool())})
+    found = metrics(house)
+    assert found['lbaas_scheduler_placements_total{outcome="placed",reason=""}'] == 1
+    refused = {name: value for name, value in found.items() if 'placements_total{outcome="refused"' in name}
+    assert list(refused.values()) == [1]
+    assert found['lbaas_scheduler_placement_seconds_count{outcome="placed"}'] == 1
+
+
+def test_casts_are_counted_and_what_waits_is_counted_by_age(house: House) -> None:
+    house.vip()
+    house.agents.away = True
+    house.vip()
+    found = metrics(house)
+    assert found['lbaas_scheduler_casts_total{outcome="sent",verb="create_vip"}'] == 1
+    assert found['lbaas_scheduler_casts_total{outcome="bus_away",verb="create_vip"}'] == 1
+    assert found['lbaas_scheduler_unapplied_deployments{younger_than_seconds="60"}'] == 1
+    assert found['lbaas_scheduler_unapplied_deployments{younger_than_seconds="+Inf"}'] == 1
+    assert found['lbaas_scheduler_vips{status="ACTIVE"}'] == 1
+    assert found['lbaas_scheduler_vips{status="PENDING_CREATE"}'] == 1
+
+
+def test_devices_and_agents_are_counted_by_state(any_house: House) -> None:
+    any_house.create("/v2.0/devices", "device", {"device_type": "fake", "admin_state": "disabled"}, ADMIN)
+    found = metrics(any_house)
+    assert found['lbaas_scheduler_devices{admin_state="enabled",status="ONLINE"}'] == 1
+    assert found['lbaas_scheduler_devices{admin_state="disabled",status="ONLINE"}'] == 1
+    assert found["lbaas_scheduler_devices_open"] == 1
+    assert found['lbaas_scheduler_agents{state="alive"}'] == 1
+
+
+def test_requests_are_timed_by_route_and_strangers_make_no_labels(house: House) -> None:
+    house.get("/v2.0/lb/pools/11111111-2222-3333-4444-555555555555")
+    house.get("/made/up/path")
+    house.call("PATCH", "/v2.0/lb/pools")
+    found = metrics(house)
+    assert found['lbaas_scheduler_request_seconds_count{method="GET",route="/v2.0/lb/pools/{id}",status="404"}'] == 1
+    assert not [name for name in found if "made/up" in name or "PATCH" in name]

@@ -119,7 +119,8 @@ class Windows:
         window.free.extend(found)
 
     def _anywhere(self, look: Look) -> list[int]:
-        start = self._chance.randrange(look.numbers.size)
+        # Not so near the end that there would be nothing behind it to choose from.
+        start = self._chance.randrange(max(1, look.numbers.size - LONGEST))
         taken, end = look.stretch(start, PAGE)
         found = self._sample(look.numbers, start, end, taken, look.wanted)
         if not found:

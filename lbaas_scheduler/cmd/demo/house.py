@@ -65,8 +65,8 @@ state_path = {folder}/envoy
 class House:
     """All of it. Use as a context manager: what was started ends, and the folder goes.
 
-    ``device_types``: those with a data plane on this host. ``log``: what server and agent say; stays if the demo fails. ``url``: of
-    the REST API, where there is one.
+    ``device_types``: those with a data plane on this host. ``log``: what server and agent say; stays if the demo fails.
+    ``url``: of the REST API, where there is one.
 
     :param rest_port: TCP port of the REST API on the loopback; 0 = any free one, None = no REST API.
     :raises ConfigurationError: neither HAProxy nor Envoy can be run.

@@ -281,7 +281,9 @@ class PoolExhausted(Exhausted):
 
 
 class QuotaExceeded(Exhausted):
-    template = "Tenant '{tenant_id}' has {used} of the {quota} values that {kind} pool '{pool}' allows it; {wanted} more do not fit."
+    template = (
+        "Tenant '{tenant_id}' has {used} of the {quota} values that {kind} pool '{pool}' allows it; {wanted} more do not fit."
+    )
 
 
 class DriverError(LBaaSError):

@@ -16,7 +16,20 @@ import lbaas_scheduler.rpc  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "etc" / "scheduler.conf"
-OURS = ("DEFAULT", "api", "LoadBalancer", "scheduler", "agent", "security", "quotas", "allocator", "database", "haproxy", "envoy", "fake")
+OURS = (
+    "DEFAULT",
+    "api",
+    "LoadBalancer",
+    "scheduler",
+    "agent",
+    "security",
+    "quotas",
+    "allocator",
+    "database",
+    "haproxy",
+    "envoy",
+    "fake",
+)
 
 _HEADING = """\
 # Sample configuration of lbaas-scheduler, with every option at its default. One file serves all commands.

@@ -112,6 +112,7 @@ class MariaDB:
             except pymysql.err.MySQLError as error:
                 if error.args[0] != tolerate:
                     raise
+                return ()
             return tuple(cursor.fetchall())
 
 

@@ -23,8 +23,8 @@ def protected(conf: cfg.ConfigOpts, app: Callable[..., Any]) -> Callable[..., An
     except ImportError as error:
         raise ConfigurationError(
             reason="[api] auth_strategy is keystone, and keystonemiddleware is not installed; install it with: "
-            "pip install 'lbaas-scheduler[keystone]', or set auth_strategy to noauth where everybody who reaches the port is "
-            "trusted"
+            "pip install 'lbaas-scheduler[keystone]', or set [api] auth_strategy to noauth where everybody who reaches "
+            "the port is trusted"
         ) from error
     try:
         checked: Callable[..., Any] = middleware.AuthProtocol(app, {"oslo_config_config": conf, "delay_auth_decision": True})

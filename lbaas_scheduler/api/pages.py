@@ -70,13 +70,15 @@ def check(filters: Mapping[str, Sequence[str]], known: Mapping[str, Any]) -> Non
 def in_memory(documents: Sequence[Document], known: Mapping[str, Any], key: str = "id") -> Search:
     """A search over what was read as a whole: short lists, which no index serves.
 
+    Ordered by ``key`` where nothing else is asked, and among equals.
+
     :param known: attributes that may be sorted by; a filter is the caller's business.
     """
 
     def search(
         *, limit: int, sorts: Sequence[tuple[str, bool]] = (), marker: str | None = None, page_reverse: bool = False, **_rest: Any
     ) -> list[Document]:
-        ordered = list(documents)
+        ordered = sorted(documents, key=lambda document: str(document[key]))
         for name, ascending in reversed(sorts):
             if name not in known:
                 raise InvalidRequest(reason=f"cannot sort by {shown(name)}; possible: {', '.join(sorted(known))}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from lbaas_scheduler.api import pages, wire
 from lbaas_scheduler.api.crud import Crud, Shape
-from lbaas_scheduler.api.operations import Call
+from lbaas_scheduler.api.operations import Call, Operation
 from lbaas_scheduler.devices import registry, schema
 from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus, Form
 from lbaas_scheduler.errors import InvalidRequest
@@ -92,4 +92,33 @@ def _as_a_whole(call: Call) -> pages.Search:
     return pages.in_memory(call.services.devices.get_devices(call.context, call.query.filters), _VIEW)
 
 
+def _check(call: Call) -> dict[str, Any]:
+    return {"health": call.services.devices.fleet.check_device(call.context, call.ids["id"])}
+
+
+_HEALTH: dict[str, Any] = {
+    "title": "DeviceHealth",
+    "type": "object",
+    "properties": {
+        "device_id": _TEXT,
+        "online": {"type": "boolean"},
+        "detail": _TEXT,
+        "status": _VIEW["status"],
+        "status_description": _TEXT,
+        "failures": {"type": "integer"},
+        "load": _OBJECT,
+        "offline_since": _NULLABLE_TEXT,
+        "next_check_at": _NULLABLE_TEXT,
+    },
+    "required": ["detail", "device_id", "failures", "load", "online", "status", "status_description"],
+}
+
 INDEX = replace(DEVICES.index(), run=_index)
+CHECK = Operation(
+    run=_check,
+    rule="check_device",
+    summary="Ask a device now how it is",
+    tag=TAG,
+    gives={"type": "object", "properties": {"health": _HEALTH}, "required": ["health"]},
+    may_fail=(502,),
+)

@@ -36,7 +36,7 @@ class Client:
         """
         return self._call("GET", path, query=query)
 
-    def post(self, path: str, body: Document) -> Document:
+    def post(self, path: str, body: Document | None = None) -> Document:
         return self._call("POST", path, body)
 
     def put(self, path: str, body: Document) -> Document:

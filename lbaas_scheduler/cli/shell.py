@@ -22,6 +22,7 @@ from lbaas_scheduler.cli.nouns import (
     health_monitors,
     members,
     networks,
+    placements,
     pools,
     quotas,
     service_types,
@@ -31,7 +32,7 @@ from lbaas_scheduler.cli.nouns import (
 NAMESPACE = "lbaas_scheduler.cli"
 """Entry points of packages that bring further commands."""
 
-_FILES = (agents, devices, fleet, health_monitors, members, networks, pools, quotas, service_types, vips)
+_FILES = (agents, devices, fleet, health_monitors, members, networks, placements, pools, quotas, service_types, vips)
 
 
 class Shell(App):  # type: ignore[misc]

@@ -7,6 +7,13 @@ from lbaas_scheduler.api.policies.base import ADMIN, READER, crud, rule
 RULES = (
     *crud("device", "devices", "/v2.0/devices", ADMIN, ADMIN),
     rule("get_device_vips", ADMIN, "See the VIPs on a device.", "GET /v2.0/devices/{id}/vips"),
+    rule("evacuate_device", ADMIN, "Move everything off a device.", "POST /v2.0/devices/{id}/evacuate"),
+    rule("check_device", ADMIN, "Ask a device how it is.", "POST /v2.0/devices/{id}/check"),
+    rule("move_vip", ADMIN, "Move a VIP to another device.", "POST /v2.0/lb/vips/{id}/move"),
+    rule("get_move", ADMIN, "See what moves between devices.", "GET /v2.0/moves"),
+    rule("simulate_placements", ADMIN, "See where VIPs would go.", "POST /v2.0/placements/simulate"),
+    rule("get_rebalance", ADMIN, "See the moves that would even out the load.", "GET /v2.0/placements/rebalance"),
+    rule("rebalance", ADMIN, "Even out the load of the devices.", "POST /v2.0/placements/rebalance"),
     rule("get_fleet_overview", ADMIN, "See the fleet at a glance.", "GET /v2.0/fleet-overview"),
     *crud("service_type", "service_types", "/v2.0/service-types", READER, ADMIN),
     rule("get_service_provider", READER, "See service types as LBaaS v1 shows them.", "GET /v2.0/service-providers"),

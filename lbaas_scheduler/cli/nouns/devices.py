@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from lbaas_scheduler.cli import shown
-from lbaas_scheduler.cli.base import ListCommand, Table, described
+from lbaas_scheduler.cli.base import Card, ListCommand, ShowCommand, Table, described
 from lbaas_scheduler.cli.catalogue import DEVICE, VIP
 from lbaas_scheduler.cli.client import Document
 from lbaas_scheduler.cli.crud import DESCRIPTION, NULL, Commands, Set, add_name, commands
@@ -23,6 +23,20 @@ class Vips(ListCommand):
         path = f"{DEVICE.one(self.find(DEVICE, arguments.object))}/vips"
         columns = VIP.columns + (VIP.more if arguments.long else ())
         return columns, shown.rows(self.client.all(path, VIP.collection), columns)
+
+
+class Asked(ShowCommand):
+    """Asks something of a device that changes no attribute. ``verb``: the end of the path; ``answer``: what it gives."""
+
+    verb: str
+    answer: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_name(parser, DEVICE)
+
+    def take_action(self, arguments: argparse.Namespace) -> Card:
+        path = f"{DEVICE.one(self.find(DEVICE, arguments.object))}/{self.verb}"
+        return shown.one(self.client.post(path)[self.answer])
 
 
 class State(Set):
@@ -85,6 +99,13 @@ _STATES = {
 COMMANDS: Commands = {
     **commands(DEVICE, _OPTIONS, view=staticmethod(_card)),
     "device vips": Vips,
+    "device evacuate": described(
+        Asked,
+        "Drain a device and begin to move everything off it; asked again, it goes on.",
+        verb="evacuate",
+        answer="evacuation",
+    ),
+    "device check": described(Asked, "Ask a device now how it is.", verb="check", answer="health"),
     **{
         f"device {verb}": described(State, text, noun=DEVICE, options=(), state=state, view=staticmethod(_card))
         for verb, (state, text) in _STATES.items()

@@ -6,7 +6,7 @@ import argparse
 
 from lbaas_scheduler.cli import shown, waiting
 from lbaas_scheduler.cli.base import Card, ShowCommand
-from lbaas_scheduler.cli.catalogue import POOL, SERVICE_TYPE, SUBNET, VIP
+from lbaas_scheduler.cli.catalogue import DEVICE, POOL, SERVICE_TYPE, SUBNET, VIP
 from lbaas_scheduler.cli.client import Client, Document
 from lbaas_scheduler.cli.crud import ADMIN_STATE, DESCRIPTION, NULL, TENANT, Commands, Create, Delete, Set, add_name, commands
 from lbaas_scheduler.cli.noun import Option, integer, pairs
@@ -59,6 +59,19 @@ class Placement(ShowCommand):
         return shown.one({**placement, **{f"trail.{name}": value for name, value in trail.items() if value not in ("", [], {})}})
 
 
+class Move(ShowCommand):
+    """Begin to move a VIP to another device; it serves throughout (administrators)."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_name(parser, VIP)
+        parser.add_argument("--target", metavar="DEVICE", help="name or id of the device to move to; without it, whichever suits")
+
+    def take_action(self, arguments: argparse.Namespace) -> Card:
+        path = f"{VIP.one(self.find(VIP, arguments.object))}/move"
+        body = {} if arguments.target is None else {"device_id": self.find(DEVICE, arguments.target)}
+        return shown.one(self.client.post(path, {"move": body})["move"])
+
+
 _OPTIONS = (
     Option("--pool", "pool_id", "the pool that answers", refers=POOL, required=True, listed=True),
     Option("--subnet", "subnet_id", "where its address is from; without it, the pool's", refers=SUBNET, set=False, listed=True),
@@ -98,4 +111,5 @@ COMMANDS: Commands = {
         complete=staticmethod(_like_its_pool),
     ),
     "vip placement": Placement,
+    "vip move": Move,
 }

@@ -120,14 +120,22 @@ def cases() -> list[Case]:
         Case("/v2.0/devices/{id}", "PUT", _admins(200), {"device": {"name": "x"}}),
         Case("/v2.0/devices/{id}", "DELETE", _admins(409)),
         Case("/v2.0/devices/{id}/vips", "GET", _admins(200)),
+        Case("/v2.0/devices/{id}/evacuate", "POST", _admins(202)),
+        Case("/v2.0/devices/{id}/check", "POST", _admins(200)),
+        Case("/v2.0/lb/vips/{id}/move", "POST", _admins(202), {"move": "new"}),
+        Case("/v2.0/moves", "GET", _admins(200)),
+        Case("/v2.0/placements/simulate", "POST", _admins(200), {"simulation": {"vip": {"protocol": "HTTP"}, "count": 2}}),
+        Case("/v2.0/placements/rebalance", "GET", _admins(200)),
+        Case("/v2.0/placements/rebalance", "POST", _admins(202), {"rebalance": {}}),
         Case("/v2.0/fleet-overview", "GET", _admins(200)),
+        Case("/fleet", "GET", _admins(200)),
     ]
 
 
 FREE = ("pool", "health_monitor", "network")
 """What needs nothing of anybody else's: a foreign member creates his own."""
 
-PUBLIC = ("/", "/v2.0", "/v2.0/extensions", "/openapi.json", "/healthcheck", "/metrics", "/fleet")
+PUBLIC = ("/", "/v2.0", "/v2.0/extensions", "/openapi.json", "/healthcheck", "/metrics")
 
 
 class Site:
@@ -186,6 +194,7 @@ class Site:
             "subnet": lambda: {"network_id": self.network["id"], "cidr": f"10.9.{number}.0/24"},
             "service_type": lambda: {"name": f"type-{number}-{self.pool['id']}"},
             "device": lambda: {"device_type": "fake", "name": f"device-{number}"},
+            "move": lambda: {"device_id": house.create("/v2.0/devices", "device", self.new("device"), ADMIN)["id"]},
         }[name]()
 
 

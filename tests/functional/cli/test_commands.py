@@ -191,3 +191,26 @@ _HELPERS = """
 _get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]}; prev=${COMP_WORDS[COMP_CWORD-1]}; words=("${COMP_WORDS[@]}"); }
 """
 """Of bash-completion, which is not everywhere."""
+
+
+def test_operators_look_ahead_move_and_even_out(cli: Cli, pool: str) -> None:
+    found = cli.json("simulate", "--protocol", "http", "--count", "3")
+    assert (found["wanted"], found["placed"]) == (3, 3)
+    assert sum(it["count"] for it in found["devices"]) == 3
+    _vip(cli, pool, "--service-type", "any")
+    source = cli.json("vip", "placement", "door")["device_name"]
+    (target,) = (it["name"] for it in cli.json("device", "list") if it["name"] != source)
+    moved = cli.json("vip", "move", "door", "--target", target)
+    assert (moved["target_id"], moved["cause"]) == (cli.json("device", "show", target)["id"], "operator")
+    assert "nowhere" in cli.refused("vip", "move", "door", "--target", "nowhere")
+
+    cli.run("device", "create", "spare", "--device-type", "haproxy")
+    assert cli.json("device", "evacuate", "spare")["left"] == 0
+    assert cli.json("device", "show", "spare")["admin_state"] == "draining"
+    assert "cannot be asked" in cli.refused("device", "check", "spare")
+    cli.run("device", "delete", "spare")
+
+    plan = cli.json("rebalance", "--bound", "1")
+    assert (plan["moves"], plan["queued"]) == ([], 0)
+    assert cli.json("rebalance", "--apply", "--bound", "1")["queued"] == 0
+    assert "queued" in cli.run("rebalance")

@@ -70,7 +70,7 @@ _REBALANCE: Document = {
         "moves": {
             "type": "array",
             "items": _STEP,
-            "maxItems": MAX_MOVES,
+            # How many, the size of the body bounds.
             "description": "exactly the moves that the plan showed; without them, a new plan is made",
         },
     },

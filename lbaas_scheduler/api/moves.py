@@ -95,7 +95,7 @@ INDEX = Operation(
     summary="List the last move of each resource",
     tag=TAG,
     gives=list_of(SHAPE),
-    query=list_query({**SHAPE.filters, "device_id": wire.FILTER_TEXT}),
+    query={**list_query(SHAPE.filters), "device_id": {"type": "array", "items": wire.FILTER_TEXT}},
 )
 MOVE = Operation(
     run=_move,

@@ -114,6 +114,8 @@ def _rebalance(call: Call) -> Document:
 def _number(name: str, text: str) -> float | int:
     if _NUMBER.fullmatch(text) is None:
         raise InvalidRequest(reason=f"'{name}' must be a number, not {shown(text)}", attribute=name)
+    if _BOUNDS[name]["type"] == "integer" and not text.isdigit():
+        raise InvalidRequest(reason=f"'{name}' must be an integer, not {shown(text)}", attribute=name)
     return int(text) if text.isdigit() else float(text)
 
 

@@ -61,7 +61,7 @@ OPTS: tuple[cfg.Opt, ...] = (
         "etcd_password",
         default="",
         secret=True,
-        help="Password of etcd_user. Change it in etcd first and then here on every host.",
+        help="Password of etcd_user. Change it in etcd first and then here on every host; leave it out where etcd asks for none.",
     ),
     cfg.FloatOpt(
         "etcd_timeout_seconds",

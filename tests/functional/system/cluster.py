@@ -91,6 +91,7 @@ class Cluster:
         self.balancers = LoadBalancerClient(self._transport)
         self.devices = DeviceSchedulerClient(self._transport)
         self.agents: dict[str, Path] = {}
+        self._daemons: list[Daemon] = []
 
     def server(self, name: str, module: str = "lbaas_scheduler.cmd.server") -> Daemon:
         return self._process(name, module)
@@ -102,7 +103,9 @@ class Cluster:
     def _process(self, name: str, module: str) -> Daemon:
         config = self._folder / f"{name}.conf"
         config.write_text(CONFIGURATION.format(host=name, state=self._folder / name, **self._values))
-        return self._spawn(name, [sys.executable, "-m", module, "--config-file", str(config)])
+        daemon = self._spawn(name, [sys.executable, "-m", module, "--config-file", str(config)])
+        self._daemons.append(daemon)
+        return daemon
 
     def register_devices(self, count: int, vips: int = -1, **fields: Any) -> list[str]:
         """Devices that live agents drive, all of them ready for VIPs."""
@@ -141,6 +144,8 @@ class Cluster:
 
     def purge(self) -> None:
         """End the data planes that a test left running: they outlive their agents by design."""
+        for daemon in self._daemons:  # first: an agent that lives brings back what is ended here
+            daemon.kill()
         for name in self.agents:
             driver = HaproxyDriver(self._agent_conf(name))
             for device_id in driver.local_devices():

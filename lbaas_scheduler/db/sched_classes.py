@@ -58,11 +58,6 @@ def all(conn: sa.Connection) -> list[tuple[int, SchedClass]]:
     return [(row.id, _from_row(row)) for row in rows]
 
 
-def version(conn: sa.Connection) -> int:
-    """The highest id, 0 for none. Unchanged = nothing was added."""
-    return int(conn.scalar(sa.select(sa.func.coalesce(sa.func.max(sched_classes.c.id), 0))) or 0)
-
-
 def _find(conn: sa.Connection, digest: str) -> int | None:
     found: int | None = conn.scalar(_by_digest(digest))
     return found

@@ -7,9 +7,8 @@ generation, and read again only after it changed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
-from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -33,8 +32,7 @@ MAX_KEPT_DEVICES = 10_000
 READ_AHEAD = 100
 """So many that were registered after a missing one are read with it: they are the next ones that an even fleet offers."""
 
-_USED = attrgetter(*(f"{name.lower()}_used" for name in STANDARD_CLASSES))
-_LIMITS = attrgetter(*(f"{name.lower()}_max" for name in STANDARD_CLASSES))
+_COUNTERS = {name: (f"{name.lower()}_used", f"{name.lower()}_max") for name in STANDARD_CLASSES}
 
 
 class SqlCandidates:
@@ -138,13 +136,35 @@ def _agent_fault(row: Row[Any]) -> str | None:
 def _candidate(row: Row[Any], device: Device, networks: Sequence[str]) -> Candidate:
     return Candidate(
         device=device,
-        usage=dict(zip(STANDARD_CLASSES, map(Usage, _USED(row), _LIMITS(row)), strict=True)),
+        usage=_StandardUsage(row),
         agent_host=row.agent_host,
-        networks=frozenset(network for number, network in enumerate(networks) if getattr(row, f"wired_{number}")),
+        networks=frozenset(it for number, it in enumerate(networks) if getattr(row, f"wired_{number}")) if networks else _NONE,
         hosts_tenant=bool(row.hosts_tenant),
         load=row.rank,
         seq=row.seq,
     )
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+class _StandardUsage(Mapping[str, Usage]):
+    """Of the standard resource classes, counted out only when somebody looks: few handlers do, and a page has many rows."""
+
+    __slots__ = ("_row",)
+
+    def __init__(self, row: Row[Any]) -> None:
+        self._row = row
+
+    def __getitem__(self, name: str) -> Usage:
+        used, limit = _COUNTERS[name]
+        return Usage(getattr(self._row, used), getattr(self._row, limit))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COUNTERS)
+
+    def __len__(self) -> int:
+        return len(_COUNTERS)
 
 
 _SENTENCES = {

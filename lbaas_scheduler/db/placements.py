@@ -8,7 +8,7 @@ else belongs to the device (vendors' own classes, networks per interface) withou
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -77,7 +77,7 @@ def insert(conn: Connection, request: ScheduleRequest, made: Decision, role: str
         "amounts": dict(request.demand),
         "networks": list(request.networks),
         "score": made.score,
-        "trail": asdict(made.trail),
+        "trail": made.trail.to_document(),
         "created_at": utcnow(),
     }
     conn.execute(_INSERT, values)

@@ -58,9 +58,18 @@ class Trail:
     rule: str = ""
     """Name of the placement rule that applied; "" = none did."""
 
+    def to_document(self) -> dict[str, Any]:
+        """As :func:`dataclasses.asdict` would, for JSON; but that copies each value deeply, on the path of every placement."""
+        named = {
+            "dropped": dict(self.dropped),
+            "rejections": tuple(_document(it) for it in self.rejections),
+            "considered": tuple(_document(it) for it in self.considered),
+        }
+        return {**_document(self), **named}
+
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Trail:
-        """The reverse of :func:`dataclasses.asdict`, after a trip through JSON."""
+        """The reverse of :meth:`to_document`, after a trip through JSON."""
         named = {
             "rejections": tuple(Rejection(**it) for it in document["rejections"]),
             "considered": tuple(Considered(**it) for it in document.get("considered", ())),
@@ -69,6 +78,8 @@ class Trail:
 
     def extended(self, rejections: Sequence[Rejection]) -> Trail:
         """The same with further rejections, within the bound."""
+        if not rejections:
+            return self
         counts = Counter(self.dropped)
         counts.update(rejection.code for rejection in rejections)
         return replace(self, dropped=dict(counts), rejections=(*self.rejections, *rejections)[:MAX_REJECTIONS])
@@ -89,6 +100,11 @@ class Trail:
         refused = f", refused: {self.summary().rstrip('.')}" if self.dropped else ""
         rule = f"; placement rule '{self.rule}' applied" if self.rule else ""
         return f"{picked}{against} ({examined}{refused}{rule})."
+
+
+def _document(value: Rejection | Considered | Trail) -> dict[str, Any]:
+    """The fields of a value, which are plain themselves."""
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
 @dataclass(frozen=True, slots=True)

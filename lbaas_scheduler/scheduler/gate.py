@@ -218,9 +218,10 @@ class _Trial:
         self._request = request
         self._timeout_seconds = timeout_seconds
         self._answers: list[tuple[Any, Any]] = []
+        self._accepted = False
 
     def accept_all(self) -> None:
-        self._answers = [(Verdict.yes(), DEFAULT_WEIGHT)] * len(self._share)
+        self._accepted = True
 
     def run(self, handler: DeviceHandler) -> None:
         for candidate in self._share:
@@ -241,6 +242,9 @@ class _Trial:
             self.call.wait(deadline)
 
     def collect(self, weights: dict[str, float], recorder: Recorder) -> None:
+        if self._accepted:
+            weights.update((candidate.device.id, DEFAULT_WEIGHT) for candidate in self._share)
+            return
         answers = list(self._answers)  # a call that was given up may still be appending
         for candidate, answer in zip(self._share, answers, strict=False):
             objection = _objection(*answer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
 from typing import TypeVar
 
 from oslo_db.exception import DBDuplicateEntry
@@ -90,7 +89,7 @@ class Placer:
         recorder.diagnose(diagnosis)
         trail = recorder.trail()
         LOG.warning("No device for %s of tenant %s: %s", request.resource_id, request.tenant_id, trail.summary())
-        raise NoValidDevice(resource_id=request.resource_id, summary=trail.summary(), trail=asdict(trail))
+        raise NoValidDevice(resource_id=request.resource_id, summary=trail.summary(), trail=trail.to_document())
 
     def _claim(
         self, request: ScheduleRequest, page: list[Judged], recorder: Recorder, within: Within | None, role: str

@@ -102,7 +102,7 @@ def _document(simulation: Simulation) -> dict[str, Any]:
         "filled": filled,
         "fills_first": filled[0] if filled else None,
         "summary": _summary(simulation),
-        "trail": asdict(simulation.trail),
+        "trail": simulation.trail.to_document(),
     }
 
 

@@ -50,11 +50,12 @@ class Reporter:
         self._thread.start()
 
     def stop(self, deadline: float) -> bool:
-        """Deliver what waits, until ``deadline`` (monotonic). Whether everything was delivered."""
+        """Deliver what waits, until ``deadline`` (monotonic). Whether everything was delivered. May come without :meth:`start`."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        self._thread.join(max(0.0, deadline - time.monotonic()))
+        if self._thread.ident is not None:
+            self._thread.join(max(0.0, deadline - time.monotonic()))
         with self._changed:
             if self._count:
                 LOG.warning("%d results could not be delivered before the end; the server casts again", self._count)

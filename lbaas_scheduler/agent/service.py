@@ -39,7 +39,7 @@ FLUSH_SHARE = 0.2
 
 
 class AgentService:
-    """One agent. ``start`` and ``stop`` once each; both return in bounded time, whether or not the broker is there.
+    """One agent. ``start`` once; it returns in bounded time as ``stop`` does, whether or not the broker is there.
 
     :param drivers: by device type.
     :param host: under which the servers know this agent.
@@ -75,6 +75,7 @@ class AgentService:
         self._heartbeat = Loop("state-report", heartbeat.beat, lambda: options.report_interval_seconds)
         self._stats = Loop("statistics", stats.collect, lambda: options.stats_interval_seconds)
         self._rpc = get_server(transport, topics.AGENTS, host, [AgentEndpoint(self._workers, self._resync, self._trusts)])
+        self._bus_start = threading.Thread(target=self._listen, name="bus-start", daemon=True)
         self._listening_since: float | None = None
         self._stopped = threading.Event()
 
@@ -84,7 +85,7 @@ class AgentService:
         self._reporter.start()
         self._resync.start()
         self._stats.start()
-        threading.Thread(target=self._listen, name="bus-start", daemon=True).start()
+        self._bus_start.start()
 
     def wait(self) -> None:
         """Until it is stopped."""
@@ -94,6 +95,7 @@ class AgentService:
         """Take nothing more, finish what runs, deliver the results; all within ``graceful_shutdown_seconds``.
 
         What was taken and not begun is left: nothing of it is half-applied, and the server casts it again. Devices go on serving.
+        May be called without :meth:`start`, when drivers have something to end all the same, and twice.
         """
         began = time.monotonic()
         deadline = began + self._graceful_seconds
@@ -101,7 +103,8 @@ class AgentService:
         for part in (self._heartbeat, self._stats, self._resync):
             part.stop()
         flush = deadline - self._graceful_seconds * FLUSH_SHARE
-        run_within(min(flush, began + BUS_STOP_SECONDS), "bus-stop", self._close)
+        if self._bus_start.ident is not None:  # else it would wait for a start that never comes
+            run_within(min(flush, began + BUS_STOP_SECONDS), "bus-stop", self._close)
         if not self._workers.stop(flush):
             LOG.warning("A driver call did not end in time and is left behind")
         self._reporter.stop(deadline)

@@ -88,12 +88,11 @@ class House:
     def __enter__(self) -> House:
         try:
             self._server.start()
+            self._agent.start()
         except BaseException:
-            # What it says is about the configuration, and in the error.
-            shutil.rmtree(self._folder)
-            self.log.unlink(missing_ok=True)
+            # What it says is about the configuration, and in the error: no log is needed.
+            self.__exit__(None, None, None)
             raise
-        self._agent.start()
         return self
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:

@@ -120,3 +120,13 @@ def test_stop_ends_in_time_stops_drivers_and_leaves_devices_alone(running):
     assert time.monotonic() - began < 5
     assert running.driver.stopped
     assert set(running.driver.content["d1"]) == {"v1"}
+
+
+def test_an_agent_that_never_started_or_has_stopped_stops_at_once(site, caplog):
+    began = time.monotonic()
+    site.agent.stop()
+    assert site.driver.stopped
+    site.agent.stop()
+    assert time.monotonic() - began < 2
+    assert "left behind" not in caplog.text
+    site.agent.wait()

@@ -1,4 +1,4 @@
-"""Furnished houses."""
+"""Furnished houses: of a test's own, or one for all tests, in which each is a tenant."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from tests.database import configured
 from tests.functional.api.house import House, migrate
+from tests.rig.mariadb import MariaDB
 
 
 @pytest.fixture(scope="session")
@@ -27,13 +28,39 @@ def api_sqlite_url(tmp_path: Path, migrated: Path) -> str:
 
 @pytest.fixture
 def house(api_sqlite_url: str, tmp_path: Path) -> Iterator[House]:
+    """The test's own, on SQLite: for what changes the fleet, or counts everything that there is."""
     yield from _furnished(api_sqlite_url, tmp_path)
 
 
 @pytest.fixture(params=["api_sqlite_url", "mariadb_url"], ids=["sqlite", "mariadb"])
-def any_house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
-    """Once on SQLite and once on MariaDB."""
+def own_any_house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
+    """The test's own, once on SQLite and once on MariaDB."""
     yield from _furnished(request.getfixturevalue(request.param), tmp_path)
+
+
+@pytest.fixture(scope="session")
+def sqlite_house(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("house")
+    yield from _furnished(f"sqlite:///{shutil.copy(migrated, folder)}", folder)
+
+
+@pytest.fixture(scope="session")
+def mariadb_house(tmp_path_factory: pytest.TempPathFactory, mariadb_server: MariaDB) -> Iterator[House]:
+    url = mariadb_server.create_database()
+    yield from _furnished(url, tmp_path_factory.mktemp("house"))
+    mariadb_server.drop_database(url)
+
+
+@pytest.fixture
+def shared_house(sqlite_house: House) -> Iterator[House]:
+    """All tests' house, on SQLite, with a tenant, a network and a subnet that only this test has."""
+    yield from _visited(sqlite_house)
+
+
+@pytest.fixture(params=["sqlite_house", "mariadb_house"], ids=["sqlite", "mariadb"])
+def any_house(request: pytest.FixtureRequest) -> Iterator[House]:
+    """As ``shared_house``, once on SQLite and once on MariaDB."""
+    yield from _visited(request.getfixturevalue(request.param))
 
 
 def _furnished(url: str, folder: Path) -> Iterator[House]:
@@ -41,3 +68,8 @@ def _furnished(url: str, folder: Path) -> Iterator[House]:
     house.furnish()
     yield house
     house.close()
+
+
+def _visited(house: House) -> Iterator[House]:
+    yield house.as_new_tenant()
+    house.agents.reset()

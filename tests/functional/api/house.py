@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,14 +47,23 @@ def error_of(answer: falcon.testing.Result) -> tuple[int, str]:
 
 
 class PromptAgents:
-    """Agents that report success before the cast returns. ``idle``: they take everything and say nothing."""
+    """Agents that report success before the cast returns. ``idle``: they take everything and say nothing.
+
+    ``received``: the last state of each VIP that they were given, by its id.
+    """
 
     def __init__(self) -> None:
+        self.callbacks: AgentCallbacks | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """As before the first cast."""
         self.idle = False
         self.away = False
         self.error: str | None = None
+        self.object_errors: dict[str, str] = {}
         self.casts: list[tuple[str, str]] = []
-        self.callbacks: AgentCallbacks | None = None
+        self.received: dict[str, Deployment] = {}
 
     def create_vip(self, host: str, device: Mapping[str, Any], deployment: Deployment) -> None:
         self._apply("create_vip", host, device, deployment)
@@ -70,7 +81,10 @@ class PromptAgents:
         self._check()
 
     def _apply(self, verb: str, host: str, device: Mapping[str, Any], deployment: Deployment) -> None:
-        self._report(verb, host, device, Result(deployment.vip.id, deployment.version, error=self.error))
+        self._check()
+        self.received[deployment.vip.id] = deployment
+        result = Result(deployment.vip.id, deployment.version, error=self.error, object_errors=self.object_errors)
+        self._report(verb, host, device, result)
 
     def _report(self, verb: str, host: str, device: Mapping[str, Any], result: Result) -> None:
         self._check()
@@ -106,11 +120,29 @@ class House:
         self.app = wiring.rest_application(self.plant, lambda _seconds: None)
         self.client = falcon.testing.TestClient(self.app)
         self.me = ANNE
+        self._tenants = itertools.count(1)
+
+    @property
+    def tenant(self) -> str:
+        """The project that speaks where a test does not say who."""
+        return self.me["X-Project-Id"]
 
     def furnish(self) -> None:
         """A live agent, a device, a shared network and a subnet."""
         self.heartbeat()
         self.device = self.create("/v2.0/devices", "device", {"name": "box", "device_type": "fake"}, ADMIN)
+        self.wire()
+
+    def as_new_tenant(self) -> House:
+        """The same house for a tenant that nobody has heard of, with a network for this tenant's VIPs alone."""
+        self.heartbeat()
+        guest = copy.copy(self)
+        name = f"tenant-{next(self._tenants)}"
+        guest.me = {"X-Project-Id": name, "X-User-Id": name, "X-Roles": "member"}
+        guest.wire()
+        return guest
+
+    def wire(self) -> None:
         self.network = self.create("/v2.0/networks", "network", {"name": "front", "shared": True}, ADMIN)
         subnet = {"network_id": self.network["id"], "name": "front-v4", "cidr": "10.0.0.0/16"}
         self.subnet = self.create("/v2.0/subnets", "subnet", subnet, ADMIN)

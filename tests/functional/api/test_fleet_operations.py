@@ -38,8 +38,8 @@ def test_what_is_unknown_is_404_to_administrators_and_403_to_others(house: House
         assert error_of(house.post(path, body, who)) == (403, "NotAuthorized")
 
 
-def test_a_vip_moves_to_the_device_that_is_named(any_house: House) -> None:
-    house = any_house
+def test_a_vip_moves_to_the_device_that_is_named(own_any_house: House) -> None:
+    house = own_any_house
     vip, spare = house.vip(), another(house)
     answer = house.post(f"/v2.0/lb/vips/{vip['id']}/move", {"move": {"device_id": spare}}, ADMIN)
     assert answer.status_code == 202

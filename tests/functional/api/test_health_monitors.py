@@ -30,8 +30,8 @@ def test_create_health_monitor_of_http_has_defaults(any_house: House) -> None:
 
 
 @pytest.mark.parametrize("kind", ["PING", "TCP"])
-def test_a_monitor_that_speaks_no_http_shows_nothing_of_http(house: House, kind: str) -> None:
-    assert not HTTP_ONLY & house.monitor(type=kind).keys()
+def test_a_monitor_that_speaks_no_http_shows_nothing_of_http(any_house: House, kind: str) -> None:
+    assert not HTTP_ONLY & any_house.monitor(type=kind).keys()
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_a_monitor_that_speaks_no_http_shows_nothing_of_http(house: House, kind:
         {"name": "a monitor has no name"},
     ],
 )
-def test_create_health_monitor_with_invalid_values_is_refused(house: House, wrong: dict[str, Any]) -> None:
+def test_create_health_monitor_with_invalid_values_is_refused(any_house: House, wrong: dict[str, Any]) -> None:
     body = {"type": "HTTP", "delay": 4, "timeout": 1, "max_retries": 3, **wrong}
-    assert house.post(MONITORS, {"health_monitor": body}).status_code == 400
-    assert house.get(MONITORS).json == {"health_monitors": []}
+    assert any_house.post(MONITORS, {"health_monitor": body}).status_code == 400
+    assert any_house.get(MONITORS).json == {"health_monitors": []}
 
 
 def test_a_delay_shorter_than_the_timeout_is_refused_and_an_equal_one_taken(any_house: House) -> None:
@@ -112,7 +112,7 @@ def test_associate_and_disassociate_is_seen_from_both_sides(any_house: House) ->
     assert [each["pool_id"] for each in show(any_house, monitor["id"])["pools"]] == [pool["id"]]
     path = f"/v2.0/lb/pools/{pool['id']}/health_monitors/{monitor['id']}"
     shown = any_house.get(path).json["health_monitor"]
-    assert (shown["pool_id"], shown["monitor_id"], shown["tenant_id"]) == (pool["id"], monitor["id"], "anne")
+    assert (shown["pool_id"], shown["monitor_id"], shown["tenant_id"]) == (pool["id"], monitor["id"], any_house.tenant)
 
     assert any_house.delete(path).status_code == 204
     assert pool_of(any_house, pool)["health_monitors"] == []
@@ -127,35 +127,35 @@ def test_associating_twice_is_refused(any_house: House) -> None:
     assert error_of(any_house.associate(monitor, pool)) == (409, "PoolMonitorAssociationExists")
 
 
-def test_associating_with_what_is_not_there_is_refused(house: House) -> None:
-    assert error_of(house.associate(house.monitor(), {"id": NOBODY})) == (404, "PoolNotFound")
-    assert error_of(house.associate({"id": NOBODY}, house.pool())) == (404, "HealthMonitorNotFound")
-    assert house.associate({"id": "not-a-uuid"}, house.pool()).status_code == 400
+def test_associating_with_what_is_not_there_is_refused(any_house: House) -> None:
+    assert error_of(any_house.associate(any_house.monitor(), {"id": NOBODY})) == (404, "PoolNotFound")
+    assert error_of(any_house.associate({"id": NOBODY}, any_house.pool())) == (404, "HealthMonitorNotFound")
+    assert any_house.associate({"id": "not-a-uuid"}, any_house.pool()).status_code == 400
 
 
-def test_a_monitor_serves_several_pools(house: House) -> None:
-    monitor = house.monitor()
-    pools = [house.pool(), house.pool()]
+def test_a_monitor_serves_several_pools(any_house: House) -> None:
+    monitor = any_house.monitor()
+    pools = [any_house.pool(), any_house.pool()]
     for pool in pools:
-        house.associate(monitor, pool)
-    assert {each["pool_id"] for each in show(house, monitor["id"])["pools"]} == {pool["id"] for pool in pools}
-    assert all(pool_of(house, pool)["health_monitors"] == [monitor["id"]] for pool in pools)
+        any_house.associate(monitor, pool)
+    assert {each["pool_id"] for each in show(any_house, monitor["id"])["pools"]} == {pool["id"] for pool in pools}
+    assert all(pool_of(any_house, pool)["health_monitors"] == [monitor["id"]] for pool in pools)
 
 
-def test_an_update_of_a_monitor_is_seen_through_its_pool(house: House) -> None:
-    monitor, pool = house.monitor(), house.pool()
-    house.associate(monitor, pool)
-    house.put(f"{MONITORS}/{monitor['id']}", {"health_monitor": {"admin_state_up": False}})
-    (monitor_id,) = pool_of(house, pool)["health_monitors"]
-    assert show(house, monitor_id)["admin_state_up"] is False
+def test_an_update_of_a_monitor_is_seen_through_its_pool(any_house: House) -> None:
+    monitor, pool = any_house.monitor(), any_house.pool()
+    any_house.associate(monitor, pool)
+    any_house.put(f"{MONITORS}/{monitor['id']}", {"health_monitor": {"admin_state_up": False}})
+    (monitor_id,) = pool_of(any_house, pool)["health_monitors"]
+    assert show(any_house, monitor_id)["admin_state_up"] is False
 
 
-def test_old_associated_monitors_may_be_replaced(house: House) -> None:
-    old, new, pool = house.monitor(), house.monitor(type="TCP"), house.pool()
-    house.associate(old, pool)
-    assert house.delete(f"/v2.0/lb/pools/{pool['id']}/health_monitors/{old['id']}").status_code == 204
-    assert house.associate(new, pool).status_code == 201
-    assert pool_of(house, pool)["health_monitors"] == [new["id"]]
+def test_old_associated_monitors_may_be_replaced(any_house: House) -> None:
+    old, new, pool = any_house.monitor(), any_house.monitor(type="TCP"), any_house.pool()
+    any_house.associate(old, pool)
+    assert any_house.delete(f"/v2.0/lb/pools/{pool['id']}/health_monitors/{old['id']}").status_code == 204
+    assert any_house.associate(new, pool).status_code == 201
+    assert pool_of(any_house, pool)["health_monitors"] == [new["id"]]
 
 
 def test_list_health_monitors_with_each_attribute_as_a_filter_still_has_it(any_house: House) -> None:
@@ -166,10 +166,10 @@ def test_list_health_monitors_with_each_attribute_as_a_filter_still_has_it(any_h
         assert monitor["id"] in [each["id"] for each in found], name
 
 
-def test_an_administrator_creates_a_monitor_for_another_tenant(house: House) -> None:
-    monitor = house.monitor(ADMIN, tenant_id="bert")
+def test_an_administrator_creates_a_monitor_for_another_tenant(any_house: House) -> None:
+    monitor = any_house.monitor(ADMIN, tenant_id="bert")
     assert monitor["tenant_id"] == "bert"
-    assert house.get(f"{MONITORS}/{monitor['id']}", BERT).status_code == 200
+    assert any_house.get(f"{MONITORS}/{monitor['id']}", BERT).status_code == 200
 
 
 def test_a_whole_load_balancer_is_built_and_taken_down(any_house: House) -> None:

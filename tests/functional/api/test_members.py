@@ -43,16 +43,16 @@ def test_create_member_answers_with_the_defaults(any_house: House) -> None:
         {"status": "ACTIVE"},
     ],
 )
-def test_create_member_with_invalid_values_is_refused(house: House, wrong: dict[str, Any]) -> None:
-    pool = house.pool()
+def test_create_member_with_invalid_values_is_refused(any_house: House, wrong: dict[str, Any]) -> None:
+    pool = any_house.pool()
     body = {"pool_id": pool["id"], "address": "10.1.0.1", "protocol_port": 80, **wrong}
-    assert house.post(MEMBERS, {"member": body}).status_code == 400
-    assert members_of(house, pool) == []
+    assert any_house.post(MEMBERS, {"member": body}).status_code == 400
+    assert members_of(any_house, pool) == []
 
 
-def test_create_member_of_an_unknown_pool_is_refused(house: House) -> None:
+def test_create_member_of_an_unknown_pool_is_refused(any_house: House) -> None:
     body = {"pool_id": "11111111-2222-3333-4444-555555555555", "address": "10.1.0.1", "protocol_port": 80}
-    assert error_of(house.post(MEMBERS, {"member": body})) == (404, "PoolNotFound")
+    assert error_of(any_house.post(MEMBERS, {"member": body})) == (404, "PoolNotFound")
 
 
 def test_the_same_member_twice_is_refused_and_the_first_kept(any_house: House) -> None:
@@ -63,11 +63,11 @@ def test_the_same_member_twice_is_refused_and_the_first_kept(any_house: House) -
     assert members_of(any_house, pool) == [member["id"]]
 
 
-def test_moving_a_member_onto_its_like_is_refused(house: House) -> None:
-    first, second = house.pool(), house.pool()
-    member = house.member(first)
-    house.member(second)
-    assert error_of(house.put(f"{MEMBERS}/{member['id']}", {"member": {"pool_id": second["id"]}})) == (409, "MemberExists")
+def test_moving_a_member_onto_its_like_is_refused(any_house: House) -> None:
+    first, second = any_house.pool(), any_house.pool()
+    member = any_house.member(first)
+    any_house.member(second)
+    assert error_of(any_house.put(f"{MEMBERS}/{member['id']}", {"member": {"pool_id": second["id"]}})) == (409, "MemberExists")
 
 
 def test_update_member_moves_it_to_another_pool_and_back(any_house: House) -> None:
@@ -91,9 +91,9 @@ def test_update_member_takes_a_weight_and_its_state(any_house: House) -> None:
 
 
 @pytest.mark.parametrize("name", ["address", "protocol_port", "tenant_id", "id", "status"])
-def test_what_is_read_only_cannot_be_updated(house: House, name: str) -> None:
-    member = house.member(house.pool())
-    assert house.put(f"{MEMBERS}/{member['id']}", {"member": {name: member[name]}}).status_code == 400
+def test_what_is_read_only_cannot_be_updated(any_house: House, name: str) -> None:
+    member = any_house.member(any_house.pool())
+    assert any_house.put(f"{MEMBERS}/{member['id']}", {"member": {name: member[name]}}).status_code == 400
 
 
 def test_delete_member(any_house: House) -> None:
@@ -105,11 +105,11 @@ def test_delete_member(any_house: House) -> None:
     assert members_of(any_house, pool) == []
 
 
-def test_a_second_member_is_taken_while_the_vip_is_pending(house: House) -> None:
-    pool = house.pool()
-    house.agents.idle = True
-    house.vip(pool)
-    assert [house.member(pool, address)["status"] for address in ("10.1.0.1", "10.1.0.2")] == ["PENDING_CREATE"] * 2
+def test_a_second_member_is_taken_while_the_vip_is_pending(any_house: House) -> None:
+    pool = any_house.pool()
+    any_house.agents.idle = True
+    any_house.vip(pool)
+    assert [any_house.member(pool, address)["status"] for address in ("10.1.0.1", "10.1.0.2")] == ["PENDING_CREATE"] * 2
 
 
 def test_members_follow_the_health_that_their_device_reports(any_house: House) -> None:
@@ -134,14 +134,14 @@ def test_list_members_with_each_attribute_as_a_filter_still_has_it(any_house: Ho
         assert len(any_house.get(f"{MEMBERS}?{name}={member[name]}").json["members"]) == 1, name
 
 
-def test_the_members_of_a_pool_show_status_and_admin_state(house: House) -> None:
-    pool = house.pool()
-    house.member(pool)
-    for member_id in members_of(house, pool):
-        assert {"status", "admin_state_up"} <= show(house, member_id).keys()
+def test_the_members_of_a_pool_show_status_and_admin_state(any_house: House) -> None:
+    pool = any_house.pool()
+    any_house.member(pool)
+    for member_id in members_of(any_house, pool):
+        assert {"status", "admin_state_up"} <= show(any_house, member_id).keys()
 
 
-def test_an_administrator_creates_a_member_for_another_tenant(house: House) -> None:
-    member = house.member(house.pool(ADMIN, tenant_id="bert"), who=ADMIN, tenant_id="bert")
+def test_an_administrator_creates_a_member_for_another_tenant(any_house: House) -> None:
+    member = any_house.member(any_house.pool(ADMIN, tenant_id="bert"), who=ADMIN, tenant_id="bert")
     assert member["tenant_id"] == "bert"
-    assert house.get(f"{MEMBERS}/{member['id']}", BERT).status_code == 200
+    assert any_house.get(f"{MEMBERS}/{member['id']}", BERT).status_code == 200

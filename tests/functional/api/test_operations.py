@@ -83,9 +83,9 @@ def test_casts_are_counted_and_what_waits_is_counted_by_age(house: House) -> Non
     assert found['lbaas_scheduler_vips{status="PENDING_CREATE"}'] == 1
 
 
-def test_devices_and_agents_are_counted_by_state(any_house: House) -> None:
-    any_house.create("/v2.0/devices", "device", {"device_type": "fake", "admin_state": "disabled"}, ADMIN)
-    found = metrics(any_house)
+def test_devices_and_agents_are_counted_by_state(own_any_house: House) -> None:
+    own_any_house.create("/v2.0/devices", "device", {"device_type": "fake", "admin_state": "disabled"}, ADMIN)
+    found = metrics(own_any_house)
     assert found['lbaas_scheduler_devices{admin_state="enabled",status="ONLINE"}'] == 1
     assert found['lbaas_scheduler_devices{admin_state="disabled",status="ONLINE"}'] == 1
     assert found["lbaas_scheduler_devices_open"] == 1

@@ -70,20 +70,20 @@ def test_a_vips_placement_says_where_and_why(house: House) -> None:
     assert placement["revision"] == placement["applied_revision"]
 
 
-def test_a_service_type_lives_as_the_seed_wants_it(any_house: House) -> None:
+def test_a_service_type_lives_as_the_seed_wants_it(own_any_house: House) -> None:
     definitions = [{"service": "LoadBalancer", "driver": "fake"}]
     body = {"name": "gold", "description": "the best", "service_definitions": definitions}
-    gold = any_house.create(TYPES, "service_type", body, ADMIN)
+    gold = own_any_house.create(TYPES, "service_type", body, ADMIN)
     assert (gold["enabled"], gold["default"], gold["description"]) == (True, False, "the best")
     assert gold["service_definitions"] == [{"service": "LoadBalancer", "plugin": "LoadBalancer", "driver": "fake"}]
-    vip = any_house.vip(service_type_id="gold")
-    assert error_of(any_house.delete(f"{TYPES}/{gold['id']}", ADMIN)) == (409, "ServiceTypeInUse")
-    off = any_house.put(f"{TYPES}/{gold['id']}", {"service_type": {"enabled": False}}, ADMIN)
+    vip = own_any_house.vip(service_type_id="gold")
+    assert error_of(own_any_house.delete(f"{TYPES}/{gold['id']}", ADMIN)) == (409, "ServiceTypeInUse")
+    off = own_any_house.put(f"{TYPES}/{gold['id']}", {"service_type": {"enabled": False}}, ADMIN)
     assert off.json["service_type"]["enabled"] is False
-    refused = any_house.post("/v2.0/lb/vips", {"vip": any_house.vip_body(any_house.pool(), service_type_id="gold")})
+    refused = own_any_house.post("/v2.0/lb/vips", {"vip": own_any_house.vip_body(own_any_house.pool(), service_type_id="gold")})
     assert error_of(refused) == (400, "ServiceProviderNotFound")
-    any_house.delete(f"/v2.0/lb/vips/{vip['id']}")
-    assert any_house.delete(f"{TYPES}/{gold['id']}", ADMIN).status_code == 204
+    own_any_house.delete(f"/v2.0/lb/vips/{vip['id']}")
+    assert own_any_house.delete(f"{TYPES}/{gold['id']}", ADMIN).status_code == 204
 
 
 def test_service_providers_are_the_enabled_types_and_never_show_a_driver(house: House) -> None:
@@ -93,14 +93,14 @@ def test_service_providers_are_the_enabled_types_and_never_show_a_driver(house: 
     assert house.get("/v2.0/service-providers?name=off").json == {"service_providers": []}
 
 
-def test_an_agent_is_shown_described_and_disabled(any_house: House) -> None:
-    agent = any_house.get("/v2.0/agents?host=agent-1&fields=id", ADMIN).json["agents"]
+def test_an_agent_is_shown_described_and_disabled(own_any_house: House) -> None:
+    agent = own_any_house.get("/v2.0/agents?host=agent-1&fields=id", ADMIN).json["agents"]
     path = f"/v2.0/agents/{agent[0]['id']}"
     changes = {"admin_state_up": "False", "description": "in repair"}
-    changed = any_house.put(path, {"agent": changes}, ADMIN).json["agent"]
+    changed = own_any_house.put(path, {"agent": changes}, ADMIN).json["agent"]
     assert (changed["admin_state_up"], changed["description"], changed["alive"]) == (False, "in repair", True)
-    assert any_house.put(path, {"agent": {"host": "other"}}, ADMIN).status_code == 400
-    assert error_of(any_house.delete(path, ADMIN)) == (409, "Conflict")
+    assert own_any_house.put(path, {"agent": {"host": "other"}}, ADMIN).status_code == 400
+    assert error_of(own_any_house.delete(path, ADMIN)) == (409, "Conflict")
 
 
 def test_the_port_of_a_vip_is_read_and_goes_with_its_vip_only(any_house: House) -> None:

@@ -40,28 +40,28 @@ def test_create_pool_answers_with_the_defaults(any_house: House) -> None:
         {"tenant_id": "bert"},
     ],
 )
-def test_create_pool_with_invalid_values_is_refused(house: House, wrong: dict[str, Any]) -> None:
-    body = {"subnet_id": house.subnet["id"], "protocol": "HTTP", "lb_method": "ROUND_ROBIN", **wrong}
-    assert house.post(POOLS, {"pool": body}).status_code == 400
-    assert house.get(POOLS).json == {"pools": []}
+def test_create_pool_with_invalid_values_is_refused(any_house: House, wrong: dict[str, Any]) -> None:
+    body = {"subnet_id": any_house.subnet["id"], "protocol": "HTTP", "lb_method": "ROUND_ROBIN", **wrong}
+    assert any_house.post(POOLS, {"pool": body}).status_code == 400
+    assert any_house.get(POOLS).json == {"pools": []}
 
 
 @pytest.mark.parametrize("health_monitors", [None, [], [NOBODY], NOBODY])
-def test_monitors_named_with_the_pool_are_taken_and_ignored(house: House, health_monitors: Any) -> None:
-    assert house.pool(health_monitors=health_monitors)["health_monitors"] == []
+def test_monitors_named_with_the_pool_are_taken_and_ignored(any_house: House, health_monitors: Any) -> None:
+    assert any_house.pool(health_monitors=health_monitors)["health_monitors"] == []
 
 
-def test_create_pool_of_another_provider_in_whatever_spelling(house: House) -> None:
-    house.create("/v2.0/service-types", "service_type", {"name": "lbaas"}, ADMIN)
-    assert house.pool(provider="lbaas")["provider"] == "lbaas"
-    assert house.pool(provider="LBAAS")["provider"] == "lbaas"
+def test_create_pool_of_another_provider_in_whatever_spelling(any_house: House) -> None:
+    any_house.create("/v2.0/service-types", "service_type", {"name": "lbaas"}, ADMIN)
+    assert any_house.pool(provider="lbaas")["provider"] == "lbaas"
+    assert any_house.pool(provider="LBAAS")["provider"] == "lbaas"
 
 
-def test_create_pool_of_an_unknown_or_disabled_provider_is_refused(house: House) -> None:
-    house.create("/v2.0/service-types", "service_type", {"name": "old", "enabled": False}, ADMIN)
+def test_create_pool_of_an_unknown_or_disabled_provider_is_refused(any_house: House) -> None:
+    any_house.create("/v2.0/service-types", "service_type", {"name": "old", "enabled": False}, ADMIN)
     for provider in ("unknown", "old"):
-        body = {"subnet_id": house.subnet["id"], "protocol": "HTTP", "lb_method": "ROUND_ROBIN", "provider": provider}
-        assert error_of(house.post(POOLS, {"pool": body})) == (400, "ServiceProviderNotFound")
+        body = {"subnet_id": any_house.subnet["id"], "protocol": "HTTP", "lb_method": "ROUND_ROBIN", "provider": provider}
+        assert error_of(any_house.post(POOLS, {"pool": body})) == (400, "ServiceProviderNotFound")
 
 
 def test_a_pool_lists_its_members(any_house: House) -> None:
@@ -93,8 +93,8 @@ def test_delete_subnet_with_a_pool_is_refused(any_house: House) -> None:
     assert error_of(any_house.delete(f"/v2.0/subnets/{any_house.subnet['id']}", ADMIN)) == (409, "SubnetInUse")
 
 
-def test_update_pool_with_an_invalid_method_is_refused(house: House) -> None:
-    assert house.put(f"{POOLS}/{house.pool()['id']}", {"pool": {"lb_method": "dummy"}}).status_code == 400
+def test_update_pool_with_an_invalid_method_is_refused(any_house: House) -> None:
+    assert any_house.put(f"{POOLS}/{any_house.pool()['id']}", {"pool": {"lb_method": "dummy"}}).status_code == 400
 
 
 def test_update_pool_changes_what_is_named(any_house: House) -> None:
@@ -105,18 +105,18 @@ def test_update_pool_changes_what_is_named(any_house: House) -> None:
     assert updated == expected
 
 
-def test_update_pool_of_a_vip_is_pending_until_the_device_has_it(house: House) -> None:
-    pool = house.pool()
-    house.vip(pool)
-    house.agents.idle = True
-    updated = house.put(f"{POOLS}/{pool['id']}", {"pool": {"lb_method": "LEAST_CONNECTIONS"}}).json["pool"]
+def test_update_pool_of_a_vip_is_pending_until_the_device_has_it(any_house: House) -> None:
+    pool = any_house.pool()
+    any_house.vip(pool)
+    any_house.agents.idle = True
+    updated = any_house.put(f"{POOLS}/{pool['id']}", {"pool": {"lb_method": "LEAST_CONNECTIONS"}}).json["pool"]
     assert updated["status"] == "PENDING_UPDATE"
 
 
 @pytest.mark.parametrize("name", ["subnet_id", "protocol", "provider", "vip_id", "status", "members"])
-def test_what_is_read_only_cannot_be_updated(house: House, name: str) -> None:
-    pool = house.pool()
-    assert house.put(f"{POOLS}/{pool['id']}", {"pool": {name: pool[name]}}).status_code == 400
+def test_what_is_read_only_cannot_be_updated(any_house: House, name: str) -> None:
+    pool = any_house.pool()
+    assert any_house.put(f"{POOLS}/{pool['id']}", {"pool": {name: pool[name]}}).status_code == 400
 
 
 def test_list_pools_with_each_attribute_as_a_filter_still_has_it(any_house: House) -> None:
@@ -127,10 +127,10 @@ def test_list_pools_with_each_attribute_as_a_filter_still_has_it(any_house: Hous
         assert pool["id"] in [each["id"] for each in found], name
 
 
-def test_an_administrator_creates_a_pool_for_another_tenant(house: House) -> None:
-    pool = house.pool(ADMIN, tenant_id="bert")
+def test_an_administrator_creates_a_pool_for_another_tenant(any_house: House) -> None:
+    pool = any_house.pool(ADMIN, tenant_id="bert")
     assert pool["tenant_id"] == "bert"
-    assert house.get(f"{POOLS}/{pool['id']}", BERT).status_code == 200
+    assert any_house.get(f"{POOLS}/{pool['id']}", BERT).status_code == 200
 
 
 def test_the_counters_of_a_pool_without_statistics_are_zero(any_house: House) -> None:
@@ -146,31 +146,31 @@ def test_the_counters_are_as_the_agent_reported_them_last(any_house: House) -> N
     assert any_house.get(f"{POOLS}/{pool['id']}/stats.json").json == {"stats": counters}
 
 
-def test_negative_counters_are_not_taken(house: House) -> None:
-    pool = house.pool()
-    vip = house.vip(pool)
-    house.stats(vip["id"], bytes_in=7)
-    house.stats(vip["id"], bytes_in=-1)
-    assert house.get(f"{POOLS}/{pool['id']}/stats").json["stats"]["bytes_in"] == 7
+def test_negative_counters_are_not_taken(any_house: House) -> None:
+    pool = any_house.pool()
+    vip = any_house.vip(pool)
+    any_house.stats(vip["id"], bytes_in=7)
+    any_house.stats(vip["id"], bytes_in=-1)
+    assert any_house.get(f"{POOLS}/{pool['id']}/stats").json["stats"]["bytes_in"] == 7
 
 
-def test_which_agent_hosts_a_pool_is_told_to_administrators(house: House) -> None:
-    pool = house.pool()
+def test_which_agent_hosts_a_pool_is_told_to_administrators(own_any_house: House) -> None:
+    pool = own_any_house.pool()
     path = f"{POOLS}/{pool['id']}/loadbalancer-agent"
-    assert house.get(path, ADMIN).json == {"agent": None}
-    house.vip(pool)
-    agent = house.get(path, ADMIN).json["agent"]
+    assert own_any_house.get(path, ADMIN).json == {"agent": None}
+    own_any_house.vip(pool)
+    agent = own_any_house.get(path, ADMIN).json["agent"]
     assert (agent["agent_type"], agent["alive"]) == ("Loadbalancer agent", True)
-    assert house.get(path).status_code == 403
-    assert error_of(house.get(f"{POOLS}/{NOBODY}/loadbalancer-agent", ADMIN)) == (404, "PoolNotFound")
+    assert own_any_house.get(path).status_code == 403
+    assert error_of(own_any_house.get(f"{POOLS}/{NOBODY}/loadbalancer-agent", ADMIN)) == (404, "PoolNotFound")
 
 
-def test_an_agent_lists_the_pools_on_its_devices(house: House) -> None:
-    pool = house.pool()
-    house.pool()
-    house.vip(pool)
-    agent = house.get("/v2.0/agents", ADMIN).json["agents"][0]
-    pools = house.get(f"/v2.0/agents/{agent['id']}/loadbalancer-pools", ADMIN).json["pools"]
-    assert pools == [show(house, pool["id"])]
-    assert house.get(f"/v2.0/agents/{NOBODY}/loadbalancer-pools", ADMIN).json == {"pools": []}
-    assert house.get(f"/v2.0/agents/{agent['id']}/loadbalancer-pools").status_code == 403
+def test_an_agent_lists_the_pools_on_its_devices(own_any_house: House) -> None:
+    pool = own_any_house.pool()
+    own_any_house.pool()
+    own_any_house.vip(pool)
+    agent = own_any_house.get("/v2.0/agents", ADMIN).json["agents"][0]
+    pools = own_any_house.get(f"/v2.0/agents/{agent['id']}/loadbalancer-pools", ADMIN).json["pools"]
+    assert pools == [show(own_any_house, pool["id"])]
+    assert own_any_house.get(f"/v2.0/agents/{NOBODY}/loadbalancer-pools", ADMIN).json == {"pools": []}
+    assert own_any_house.get(f"/v2.0/agents/{agent['id']}/loadbalancer-pools").status_code == 403

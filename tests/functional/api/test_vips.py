@@ -30,7 +30,7 @@ def test_create_vip_answers_with_the_defaults_and_pending(any_house: House) -> N
     assert vip["status"] == "PENDING_CREATE"
     assert vip["pool_id"] == pool["id"]
     assert all(vip[name] for name in ("id", "address", "port_id"))
-    assert vip["tenant_id"] == "anne"
+    assert vip["tenant_id"] == any_house.tenant
 
 
 def test_show_vip_equals_what_create_answered_but_for_the_status(any_house: House) -> None:
@@ -41,9 +41,9 @@ def test_show_vip_equals_what_create_answered_but_for_the_status(any_house: Hous
     assert shown == created
 
 
-def test_a_vip_shows_its_tenant_no_device(house: House) -> None:
-    text = house.get(f"{VIPS}/{house.vip()['id']}").text
-    assert house.device["id"] not in text
+def test_a_vip_shows_its_tenant_no_device(any_house: House) -> None:
+    text = any_house.get(f"{VIPS}/{any_house.vip()['id']}").text
+    assert any_house.device["id"] not in text
     assert "agent" not in text
 
 
@@ -107,16 +107,16 @@ def test_moving_a_vip_frees_its_old_pool(any_house: House) -> None:
         ({"tenant_id": "bert"}, 400),
     ],
 )
-def test_create_vip_with_invalid_values_is_refused(house: House, wrong: dict[str, Any], status: int) -> None:
-    answer = house.post(VIPS, {"vip": house.vip_body(house.pool(), **wrong)})
+def test_create_vip_with_invalid_values_is_refused(any_house: House, wrong: dict[str, Any], status: int) -> None:
+    answer = any_house.post(VIPS, {"vip": any_house.vip_body(any_house.pool(), **wrong)})
     assert answer.status_code == status, answer.text
-    assert house.get(VIPS).json == {"vips": []}
+    assert any_house.get(VIPS).json == {"vips": []}
 
 
 @pytest.mark.parametrize("missing", ["subnet_id", "protocol", "protocol_port", "pool_id"])
-def test_a_required_attribute_that_is_missing_is_named(house: House, missing: str) -> None:
-    body = {name: value for name, value in house.vip_body(house.pool()).items() if name != missing}
-    answer = house.post(VIPS, {"vip": body})
+def test_a_required_attribute_that_is_missing_is_named(any_house: House, missing: str) -> None:
+    body = {name: value for name, value in any_house.vip_body(any_house.pool()).items() if name != missing}
+    answer = any_house.post(VIPS, {"vip": body})
     assert answer.status_code == 400
     assert f"'{missing}'" in answer.json["NeutronError"]["message"]
 
@@ -128,21 +128,21 @@ def test_create_vip_with_an_address(any_house: House) -> None:
     assert error_of(taken) == (409, "IpAddressInUse")
 
 
-def test_create_vip_with_an_address_outside_of_the_subnet_is_refused(house: House) -> None:
-    answer = house.post(VIPS, {"vip": house.vip_body(house.pool(), address="192.0.2.9")})
+def test_create_vip_with_an_address_outside_of_the_subnet_is_refused(any_house: House) -> None:
+    answer = any_house.post(VIPS, {"vip": any_house.vip_body(any_house.pool(), address="192.0.2.9")})
     assert error_of(answer) == (400, "InvalidIpForSubnet")
 
 
-def test_create_vip_with_the_gateways_address_is_refused(house: House) -> None:
-    answer = house.post(VIPS, {"vip": house.vip_body(house.pool(), address="10.0.0.1")})
+def test_create_vip_with_the_gateways_address_is_refused(any_house: House) -> None:
+    answer = any_house.post(VIPS, {"vip": any_house.vip_body(any_house.pool(), address="10.0.0.1")})
     assert error_of(answer) == (409, "IpAddressInUse")
 
 
 @pytest.mark.parametrize(
     "persistence", [{"type": "HTTP_COOKIE"}, {"type": "SOURCE_IP"}, {"type": "APP_COOKIE", "cookie_name": "jsession"}]
 )
-def test_create_vip_with_a_session_persistence(house: House, persistence: dict[str, Any]) -> None:
-    assert house.vip(session_persistence=persistence)["session_persistence"] == persistence
+def test_create_vip_with_a_session_persistence(any_house: House, persistence: dict[str, Any]) -> None:
+    assert any_house.vip(session_persistence=persistence)["session_persistence"] == persistence
 
 
 @pytest.mark.parametrize(
@@ -159,21 +159,21 @@ def test_create_vip_with_a_session_persistence(house: House, persistence: dict[s
         "SOURCE_IP",
     ],
 )
-def test_a_session_persistence_that_cannot_be_is_refused(house: House, persistence: Any) -> None:
-    answer = house.post(VIPS, {"vip": house.vip_body(house.pool(), session_persistence=persistence)})
+def test_a_session_persistence_that_cannot_be_is_refused(any_house: House, persistence: Any) -> None:
+    answer = any_house.post(VIPS, {"vip": any_house.vip_body(any_house.pool(), session_persistence=persistence)})
     assert answer.status_code == 400
-    vip = house.vip()
-    assert house.put(f"{VIPS}/{vip['id']}", {"vip": {"session_persistence": persistence}}).status_code == 400
+    vip = any_house.vip()
+    assert any_house.put(f"{VIPS}/{vip['id']}", {"vip": {"session_persistence": persistence}}).status_code == 400
 
 
-def test_create_vip_with_another_protocol_than_its_pool_is_refused(house: House) -> None:
-    answer = house.post(VIPS, {"vip": house.vip_body(house.pool(), protocol="TCP")})
+def test_create_vip_with_another_protocol_than_its_pool_is_refused(any_house: House) -> None:
+    answer = any_house.post(VIPS, {"vip": any_house.vip_body(any_house.pool(), protocol="TCP")})
     assert error_of(answer) == (400, "ProtocolMismatch")
 
 
-def test_moving_a_vip_to_a_pool_of_another_protocol_is_refused(house: House) -> None:
-    vip, tcp = house.vip(), house.pool(protocol="TCP")
-    assert error_of(house.put(f"{VIPS}/{vip['id']}", {"vip": {"pool_id": tcp["id"]}})) == (400, "ProtocolMismatch")
+def test_moving_a_vip_to_a_pool_of_another_protocol_is_refused(any_house: House) -> None:
+    vip, tcp = any_house.vip(), any_house.pool(protocol="TCP")
+    assert error_of(any_house.put(f"{VIPS}/{vip['id']}", {"vip": {"pool_id": tcp["id"]}})) == (400, "ProtocolMismatch")
 
 
 def test_null_resets_the_session_persistence_and_silence_keeps_it(any_house: House) -> None:
@@ -207,15 +207,15 @@ def test_update_vip_answers_with_the_whole_and_pending(any_house: House) -> None
 @pytest.mark.parametrize(
     "name", ["subnet_id", "address", "protocol", "protocol_port", "tenant_id", "service_type_id", "id", "status"]
 )
-def test_what_is_read_only_cannot_be_updated(house: House, name: str) -> None:
-    vip = house.vip()
-    answer = house.put(f"{VIPS}/{vip['id']}", {"vip": {name: vip[name]}})
+def test_what_is_read_only_cannot_be_updated(any_house: House, name: str) -> None:
+    vip = any_house.vip()
+    answer = any_house.put(f"{VIPS}/{vip['id']}", {"vip": {name: vip[name]}})
     assert answer.status_code == 400
     assert "read-only" in answer.json["NeutronError"]["message"]
 
 
-def test_update_vip_with_a_connection_limit_below_unlimited_is_refused(house: House) -> None:
-    assert house.put(f"{VIPS}/{house.vip()['id']}", {"vip": {"connection_limit": -4}}).status_code == 400
+def test_update_vip_with_a_connection_limit_below_unlimited_is_refused(any_house: House) -> None:
+    assert any_house.put(f"{VIPS}/{any_house.vip()['id']}", {"vip": {"connection_limit": -4}}).status_code == 400
 
 
 def test_delete_vip_frees_its_pool_and_it_is_gone_when_the_device_has_let_go(any_house: House) -> None:
@@ -227,65 +227,67 @@ def test_delete_vip_frees_its_pool_and_it_is_gone_when_the_device_has_let_go(any
     any_house.vip(pool)
 
 
-def test_a_vip_whose_device_has_not_let_go_stays_pending_delete_and_refuses_changes(house: House) -> None:
-    vip = house.vip()
-    house.agents.idle = True
-    assert house.delete(f"{VIPS}/{vip['id']}").status_code == 204
-    assert show(house, vip["id"])["status"] == "PENDING_DELETE"
-    assert error_of(house.put(f"{VIPS}/{vip['id']}", {"vip": {"name": "new"}})) == (409, "StateInvalid")
-    assert house.delete(f"{VIPS}/{vip['id']}").status_code == 204
+def test_a_vip_whose_device_has_not_let_go_stays_pending_delete_and_refuses_changes(any_house: House) -> None:
+    vip = any_house.vip()
+    any_house.agents.idle = True
+    assert any_house.delete(f"{VIPS}/{vip['id']}").status_code == 204
+    assert show(any_house, vip["id"])["status"] == "PENDING_DELETE"
+    assert error_of(any_house.put(f"{VIPS}/{vip['id']}", {"vip": {"name": "new"}})) == (409, "StateInvalid")
+    assert any_house.delete(f"{VIPS}/{vip['id']}").status_code == 204
 
 
-def test_a_pending_vip_takes_changes(house: House) -> None:
-    house.agents.idle = True
-    vip = house.vip()
-    assert show(house, vip["id"])["status"] == "PENDING_CREATE"
-    assert house.put(f"{VIPS}/{vip['id']}", {"vip": {"name": "new"}}).status_code == 200
+def test_a_pending_vip_takes_changes(any_house: House) -> None:
+    any_house.agents.idle = True
+    vip = any_house.vip()
+    assert show(any_house, vip["id"])["status"] == "PENDING_CREATE"
+    assert any_house.put(f"{VIPS}/{vip['id']}", {"vip": {"name": "new"}}).status_code == 200
 
 
-def test_a_failed_vip_says_why_to_its_tenant(house: House) -> None:
-    house.agents.error = "There is no such certificate."
-    vip = house.vip()
-    shown = show(house, vip["id"])
+def test_a_failed_vip_says_why_to_its_tenant(any_house: House) -> None:
+    any_house.agents.error = "There is no such certificate."
+    vip = any_house.vip()
+    shown = show(any_house, vip["id"])
     assert (shown["status"], shown["status_description"]) == ("ERROR", "There is no such certificate.")
-    house.agents.error = None
-    house.put(f"{VIPS}/{vip['id']}", {"vip": {"name": "again"}})
-    shown = show(house, vip["id"])
+    any_house.agents.error = None
+    any_house.put(f"{VIPS}/{vip['id']}", {"vip": {"name": "again"}})
+    shown = show(any_house, vip["id"])
     assert (shown["status"], shown["status_description"]) == ("ACTIVE", None)
 
 
-def test_a_vip_that_no_device_takes_is_not_stored_and_only_administrators_learn_which_device_said_what(house: House) -> None:
-    closed = house.put(f"/v2.0/devices/{house.device['id']}", {"device": {"admin_state": "draining"}}, ADMIN)
+def test_a_vip_that_no_device_takes_is_not_stored_and_only_administrators_learn_which_device_said_what(
+    own_any_house: House,
+) -> None:
+    closed = own_any_house.put(f"/v2.0/devices/{own_any_house.device['id']}", {"device": {"admin_state": "draining"}}, ADMIN)
     assert closed.status_code == 200
-    pool = house.pool()
-    refused = house.post(VIPS, {"vip": house.vip_body(pool)})
+    pool = own_any_house.pool()
+    refused = own_any_house.post(VIPS, {"vip": own_any_house.vip_body(pool)})
     assert error_of(refused) == (503, "NoEligibleBackend")
     assert refused.json["NeutronError"]["detail"] == ""
-    assert house.device["id"] not in refused.text
-    as_admin = house.post(VIPS, {"vip": house.vip_body(pool, tenant_id="anne")}, ADMIN)
-    assert house.device["id"] in as_admin.json["NeutronError"]["detail"]
-    assert house.get(VIPS).json == {"vips": []}
+    assert own_any_house.device["id"] not in refused.text
+    as_admin = own_any_house.post(VIPS, {"vip": own_any_house.vip_body(pool, tenant_id="anne")}, ADMIN)
+    assert own_any_house.device["id"] in as_admin.json["NeutronError"]["detail"]
+    assert own_any_house.get(VIPS).json == {"vips": []}
 
 
-def test_a_vip_takes_a_service_type_by_name_or_id(house: House) -> None:
-    gold = house.create("/v2.0/service-types", "service_type", {"name": "gold"}, ADMIN)
-    assert house.vip(service_type_id="gold")["service_type_id"] == gold["id"]
-    assert house.vip(service_type_id=gold["id"])["service_type_id"] == gold["id"]
+def test_a_vip_takes_a_service_type_by_name_or_id(any_house: House) -> None:
+    gold = any_house.create("/v2.0/service-types", "service_type", {"name": "gold"}, ADMIN)
+    assert any_house.vip(service_type_id="gold")["service_type_id"] == gold["id"]
+    assert any_house.vip(service_type_id=gold["id"])["service_type_id"] == gold["id"]
 
 
-def test_an_administrator_creates_a_vip_for_another_tenant(house: House) -> None:
-    pool = house.pool(ADMIN, tenant_id="bert")
-    vip = house.vip(pool, ADMIN, tenant_id="bert")
+def test_an_administrator_creates_a_vip_for_another_tenant(any_house: House) -> None:
+    pool = any_house.pool(ADMIN, tenant_id="bert")
+    vip = any_house.vip(pool, ADMIN, tenant_id="bert")
     assert vip["tenant_id"] == "bert"
-    assert house.get(f"{VIPS}/{vip['id']}", BERT).status_code == 200
+    assert any_house.get(f"{VIPS}/{vip['id']}", BERT).status_code == 200
 
 
-def test_show_vip_associated_with_pool(house: House) -> None:
-    pool = house.pool()
-    vip = house.vip(pool)
-    vip_id = house.get(f"/v2.0/lb/pools/{pool['id']}").json["pool"]["vip_id"]
+def test_show_vip_associated_with_pool(any_house: House) -> None:
+    pool = any_house.pool()
+    vip = any_house.vip(pool)
+    vip_id = any_house.get(f"/v2.0/lb/pools/{pool['id']}").json["pool"]["vip_id"]
     assert vip_id == vip["id"]
-    assert show(house, vip_id)["pool_id"] == pool["id"]
+    assert show(any_house, vip_id)["pool_id"] == pool["id"]
 
 
 def test_create_update_delete_pool_and_vip_at_the_last_address(any_house: House) -> None:
@@ -301,9 +303,9 @@ def test_create_update_delete_pool_and_vip_at_the_last_address(any_house: House)
     assert any_house.delete(f"/v2.0/lb/pools/{pool['id']}").status_code == 204
 
 
-def test_list_vips_has_the_vip(house: House) -> None:
-    vip = house.vip()
-    assert vip["id"] in [each["id"] for each in house.get(VIPS).json["vips"]]
+def test_list_vips_has_the_vip(any_house: House) -> None:
+    vip = any_house.vip()
+    assert vip["id"] in [each["id"] for each in any_house.get(VIPS).json["vips"]]
 
 
 def test_list_vips_with_each_attribute_as_a_filter_still_has_it(any_house: House) -> None:

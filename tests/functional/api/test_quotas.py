@@ -113,9 +113,9 @@ def test_a_devices_quota_counts_a_tenants_own_devices(house: House) -> None:
 @pytest.mark.parametrize("resource", ["pool", "vip"])
 def test_sixteen_clients_get_exactly_the_quota_at_a_new_tenants_first_use(any_house: House, resource: str) -> None:
     house = any_house
-    house.put("/v2.0/quotas/anne", {"quota": {"pool": -1} if resource == "vip" else {"pool": 7}}, ADMIN)
+    house.put(f"/v2.0/quotas/{house.tenant}", {"quota": {"pool": -1} if resource == "vip" else {"pool": 7}}, ADMIN)
     if resource == "vip":
-        house.put("/v2.0/quotas/anne", {"quota": {"vip": 7}}, ADMIN)
+        house.put(f"/v2.0/quotas/{house.tenant}", {"quota": {"vip": 7}}, ADMIN)
     bodies = (
         [pool_body(house) for _ in range(CLIENTS)]
         if resource == "pool"
@@ -128,7 +128,7 @@ def test_sixteen_clients_get_exactly_the_quota_at_a_new_tenants_first_use(any_ho
 
 
 def test_sixteen_clients_within_the_quota_all_succeed(any_house: House) -> None:
-    any_house.put("/v2.0/quotas/bert", {"quota": {"pool": CLIENTS}}, ADMIN)
+    any_house.put(f"/v2.0/quotas/{any_house.tenant}", {"quota": {"pool": CLIENTS}}, ADMIN)
     with ThreadPoolExecutor(CLIENTS) as clients:
-        answers = list(clients.map(lambda _: any_house.post("/v2.0/lb/pools", pool_body(any_house), BERT), range(CLIENTS)))
+        answers = list(clients.map(lambda _: any_house.post("/v2.0/lb/pools", pool_body(any_house)), range(CLIENTS)))
     assert Counter(answer.status_code for answer in answers) == {201: CLIENTS}

@@ -20,6 +20,7 @@ from lbaas_scheduler.allocator.core.resource import Resource
 from lbaas_scheduler.allocator.core.states import Event, Pool
 from lbaas_scheduler.allocator.kinds import inet
 from lbaas_scheduler.allocator.manager import ResourceAllocator
+from lbaas_scheduler.allocator.texts import check_owner
 from lbaas_scheduler.conf import allocator as options
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.errors import Conflict, InvalidRequest, NotFound
@@ -158,14 +159,21 @@ def selector(document: Mapping[str, Any]) -> Selector:
     """:raises InvalidRequest: names what is missing."""
     if not isinstance(document, Mapping) or not {"kind", "name"} <= set(document) <= {"kind", "name", "scope"}:
         raise InvalidRequest(f"A pool is named by kind, name and scope; got {document!r:.120}")
-    return Selector(document["kind"], document["name"], document.get("scope", CLUSTER))
+    found = Selector(document["kind"], document["name"], document.get("scope", CLUSTER))
+    for word, text in found._asdict().items():
+        # What is no text for a database is no pool's name either.
+        if not isinstance(text, str) or not text.isprintable():
+            raise InvalidRequest(f"The {word} of a pool is {text!r:.80}; give a text that can be printed", what=word)
+    return found
 
 
 def owner_(document: Mapping[str, Any]) -> Owner:
     """:raises InvalidRequest: names what is missing."""
     if not isinstance(document, Mapping) or set(document) != {"type", "id"}:
         raise InvalidRequest(f"An owner is named by type and id; got {document!r:.120}")
-    return Owner(document["type"], document["id"])
+    owner = Owner(document["type"], document["id"])
+    check_owner(owner)
+    return owner
 
 
 def request(document: Any, depth: int = 0) -> Request:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 
+from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.api.queries import Query
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.quotas import Quotas
+from lbaas_scheduler.plugins.resources import Resources
 from lbaas_scheduler.schemas import common
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ class Services:
     devices: DeviceSchedulerPlugin
     networks: NetworkRegistry
     quotas: Quotas
+    allocator: ResourceAllocator
+    resources: Resources
     meters: Meters
     health: Health
     heard_since: Callable[[], datetime]

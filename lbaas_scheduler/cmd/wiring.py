@@ -15,6 +15,7 @@ from oslo_config import cfg
 from oslo_messaging.rpc.server import RPCServer
 
 from lbaas_scheduler import extensions
+from lbaas_scheduler.allocator import api as allocator_api
 from lbaas_scheduler.api import app as rest_api
 from lbaas_scheduler.api.app import Wsgi
 from lbaas_scheduler.api.health import Health
@@ -43,6 +44,8 @@ from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
 from lbaas_scheduler.plugins.quotas import Quotas
 from lbaas_scheduler.plugins.reconciler import Reconciler
+from lbaas_scheduler.plugins.resource_endpoint import AllocatorEndpoint
+from lbaas_scheduler.plugins.resources import Resources
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.agent_api import AgentAPI
 from lbaas_scheduler.rpc.transport import delivering, get_client, get_server, service_context
@@ -66,7 +69,7 @@ class Worker(Protocol):
 class Server:
     """Service plugins and the endpoint for agents on the bus, the reconciler and the REST API. ``start`` and ``stop`` once each.
 
-    ``rest``: None if it is served elsewhere.
+    ``rest``: None if it is served elsewhere. ``more_endpoints``: beside those of the plugins.
     """
 
     def __init__(
@@ -78,13 +81,14 @@ class Server:
         callbacks: AgentCallbacks,
         workers: Sequence[Worker],
         rest: RestServer | None = None,
+        more_endpoints: Sequence[object] = (),
     ) -> None:
         self.rest = rest
         self._plugins = plugins
         self._database = database
         self._workers = workers
         self._graceful_seconds: float = conf.graceful_shutdown_seconds
-        endpoints = [endpoint for plugin in plugins for endpoint in plugin.rpc_endpoints()]
+        endpoints = [*(endpoint for plugin in plugins for endpoint in plugin.rpc_endpoints()), *more_endpoints]
         self._buses = [
             get_server(transport, topics.PLUGINS, conf.host, endpoints),
             get_server(transport, topics.SERVERS, conf.host, [callbacks]),
@@ -134,6 +138,7 @@ class Plant:
     plugins: Sequence[ServicePluginBase]
     assignments: Assignments
     meters: Meters
+    resources: Resources
 
 
 def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
@@ -156,7 +161,8 @@ def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
         more=fleet.mover.steps(),
     )
     rest = RestServer(conf, rest_application(plant, partial(ping, transport))) if conf.api.enabled else None
-    return Server(conf, transport, parts.database, plant.plugins, callbacks, [reconciler, fleet.monitor], rest)
+    endpoints = [AllocatorEndpoint(plant.resources)]
+    return Server(conf, transport, parts.database, plant.plugins, callbacks, [reconciler, fleet.monitor], rest, endpoints)
 
 
 def rest_application(plant: Plant, ping: Ping) -> Wsgi:
@@ -173,6 +179,8 @@ def rest_application(plant: Plant, ping: Ping) -> Wsgi:
             devices=_loaded(plant.plugins, DeviceSchedulerPlugin),
             networks=parts.networks,
             quotas=parts.quotas,
+            allocator=parts.allocator,
+            resources=plant.resources,
             meters=plant.meters,
             health=Health(parts.database, ping, plant.assignments.heard_since),
             heard_since=plant.assignments.heard_since,
@@ -187,6 +195,8 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     """
     database = Database.open(conf)
     migration.require_current(database, extensions.migration_folders())
+    kinds = extensions.load_resources(conf)
+    allocator = allocator_api.build(conf, extensions.load_state_driver(conf), kinds, database)
     gates = build_gates(conf)
     meters = Meters()
     metered = MeteredAgents(control, meters)
@@ -213,11 +223,13 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
         networks=NetworkRegistry(database),
         connector=connector,
         quotas=quotas,
+        allocator=allocator,
         fleet=build_fleet(conf, database, placer, caster, registry, assignments, handlers_of(gates), requests),
     )
     requests |= {cls.service: asked for cls in classes.values() if (asked := cls.requests(parts)) is not None}
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
-    return Plant(parts, plugins, assignments, meters)
+    resources = Resources(allocator_api.AllocatorAPI(allocator), conf)
+    return Plant(parts, plugins, assignments, meters, resources)
 
 
 def _loaded(plugins: Sequence[ServicePluginBase], kind: type[Plugin]) -> Plugin:

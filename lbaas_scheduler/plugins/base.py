@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from oslo_config import cfg
 
+from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.registry import Registry
 from lbaas_scheduler.networks.registry import NetworkRegistry
@@ -43,6 +44,7 @@ class Parts:
     fleet: FleetOperations
     quotas: Quotas
     rules: PlacementRules
+    allocator: ResourceAllocator
 
 
 class ServicePluginBase(ABC):

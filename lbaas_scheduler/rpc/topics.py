@@ -16,5 +16,6 @@ AGENTS = "lbaas_scheduler_agent"
 
 LOADBALANCER_NAMESPACE = "loadbalancer"
 DEVICES_NAMESPACE = "devices"
+ALLOCATOR_NAMESPACE = "allocator"
 
 VERSION = "1.0"

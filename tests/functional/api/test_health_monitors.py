@@ -105,6 +105,37 @@ def test_two_monitors_of_a_pool_are_pending_until_the_device_has_them(any_house:
     assert [each["status"] for each in statuses] == ["PENDING_CREATE"] * 2
 
 
+def test_an_association_reaches_the_device_and_takes_the_status_that_it_reports(any_house: House) -> None:
+    pool, good, bad = any_house.pool(), any_house.monitor(), any_house.monitor(type="TCP")
+    vip = any_house.vip(pool)
+    any_house.agents.object_errors = {bad["id"]: "There is no such check."}
+    for monitor in (good, bad):
+        any_house.associate(monitor, pool)
+    sent = any_house.agents.received[vip["id"]].vip.pool.health_monitors
+    assert {monitor.id for monitor in sent} == {good["id"], bad["id"]}
+
+    def statuses() -> dict[str, tuple[str, str | None]]:
+        listed = pool_of(any_house, pool)["health_monitors_status"]
+        return {each["monitor_id"]: (each["status"], each["status_description"]) for each in listed}
+
+    assert statuses() == {good["id"]: ("ACTIVE", None), bad["id"]: ("ERROR", "There is no such check.")}
+    any_house.agents.object_errors = {}
+    any_house.put(f"{MONITORS}/{bad['id']}", {"health_monitor": {"delay": 9}})
+    assert statuses() == {good["id"]: ("ACTIVE", None), bad["id"]: ("ACTIVE", None)}
+
+
+def test_disassociating_one_of_two_monitors_leaves_the_other_on_pool_and_device(any_house: House) -> None:
+    pool, gone, kept = any_house.pool(), any_house.monitor(), any_house.monitor(type="TCP")
+    vip = any_house.vip(pool)
+    for monitor in (gone, kept):
+        any_house.associate(monitor, pool)
+    assert any_house.delete(f"/v2.0/lb/pools/{pool['id']}/health_monitors/{gone['id']}").status_code == 204
+    shown = pool_of(any_house, pool)
+    assert (shown["health_monitors"], [each["monitor_id"] for each in shown["health_monitors_status"]]) == ([kept["id"]],) * 2
+    assert [monitor.id for monitor in any_house.agents.received[vip["id"]].vip.pool.health_monitors] == [kept["id"]]
+    assert show(any_house, gone["id"])["pools"] == []
+
+
 def test_associate_and_disassociate_is_seen_from_both_sides(any_house: House) -> None:
     monitor, pool = any_house.monitor(), any_house.pool()
     any_house.associate(monitor, pool)

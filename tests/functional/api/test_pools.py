@@ -64,6 +64,17 @@ def test_create_pool_of_an_unknown_or_disabled_provider_is_refused(any_house: Ho
         assert error_of(any_house.post(POOLS, {"pool": body})) == (400, "ServiceProviderNotFound")
 
 
+def test_no_pool_is_orphaned_of_its_provider(any_house: House) -> None:
+    name = f"provider of {any_house.tenant}"
+    provider = any_house.create("/v2.0/service-types", "service_type", {"name": name}, ADMIN)
+    pool, path = any_house.pool(provider=name), f"/v2.0/service-types/{provider['id']}"
+    assert error_of(any_house.delete(path, ADMIN)) == (409, "ServiceTypeInUse")
+    assert any_house.put(path, {"service_type": {"enabled": False}}, ADMIN).status_code == 200
+    assert show(any_house, pool["id"])["provider"] == name
+    any_house.delete(f"{POOLS}/{pool['id']}")
+    assert any_house.delete(path, ADMIN).status_code == 204
+
+
 def test_a_pool_lists_its_members(any_house: House) -> None:
     pool = any_house.pool()
     ids = {any_house.member(pool, f"10.1.0.{number}")["id"] for number in (1, 2)}

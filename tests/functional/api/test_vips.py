@@ -294,8 +294,10 @@ def test_create_update_delete_pool_and_vip_at_the_last_address(any_house: House)
     pool = any_house.pool()
     vip = any_house.vip(pool, address="10.0.255.254")
     assert vip["address"] == "10.0.255.254"
-    vip = any_house.put(f"{VIPS}/{vip['id']}", {"vip": {"connection_limit": 10, "admin_state_up": False}}).json["vip"]
-    assert (vip["connection_limit"], vip["admin_state_up"]) == (10, False)
+    changes = {"name": "new", "description": "d", "connection_limit": 10, "admin_state_up": False}
+    changes |= {"session_persistence": {"type": "HTTP_COOKIE"}}
+    vip = any_house.put(f"{VIPS}/{vip['id']}", {"vip": changes}).json["vip"]
+    assert {name: vip[name] for name in changes} == changes
     assert any_house.delete(f"{VIPS}/{vip['id']}").status_code == 204
     assert any_house.get(f"{VIPS}/{vip['id']}").status_code == 404
     pool = any_house.put(f"/v2.0/lb/pools/{pool['id']}", {"pool": {"lb_method": "LEAST_CONNECTIONS"}}).json["pool"]

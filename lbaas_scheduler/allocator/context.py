@@ -42,7 +42,14 @@ class Known(NamedTuple):
 
     def numbers(self, name: str) -> Spans:
         """What the part may hand out: without what pools inside this one have taken over."""
-        numbers = self.part(name).numbers
+        return self._uncarved(self.part(name).numbers, name)
+
+    def automatic(self, name: str) -> Spans:
+        """What the part may hand out to those who ask for no certain value."""
+        part = self.part(name)
+        return self._uncarved(part.numbers if part.automatic is None else part.automatic, name)
+
+    def _uncarved(self, numbers: Spans, name: str) -> Spans:
         return numbers.minus(Spans.of(self.pool.carved)) if self.pool.carved and not name else numbers
 
 

@@ -208,7 +208,7 @@ class Leaf:
         if wanted is not None:
             self._check_requested(known, wanted, chosen)
             return wanted
-        numbers = known.numbers(self.part)
+        numbers = known.automatic(self.part)
         if self._number is not None and self._number in numbers and self._number not in chosen:
             return self._number
         self._takeover = None
@@ -233,7 +233,7 @@ class Leaf:
     def _oldest_due(self, txn: Txn, known: Known, domain: str, avoid: set[int]) -> int | None:
         """Of the values whose quarantine is over, the one that rested longest."""
         due = Query(Allocation, "due", (known.pool.id, "quarantined"), hi=self._context.now(), limit=DUE_AT_ONCE + len(avoid))
-        numbers = known.numbers(self.part)
+        numbers = known.automatic(self.part)
         for stored in txn.read(due):
             state = stored.state
             if state.domain == domain and state.number in numbers and state.number not in avoid:

@@ -148,6 +148,10 @@ class ResourceAllocator:
         """:raises NotAllocated: it is not, or not any more."""
         return values.tree(self._context, values.by_id(self._context, allocation_id))
 
+    def holder(self, pool: Selector, value: Any) -> Grant | None:
+        """Who has a value now; None = nobody has."""
+        return values.holder(self._context, pool, value)
+
     # --- looking ------------------------------------------------------------------------------------------------------------
 
     def list(self, pool: Selector | None = None, owner: Owner | None = None, *, resting: bool = False) -> Grants:

@@ -39,12 +39,14 @@ class Probe(Protocol):
 class Report:
     """What was found, and done unless :attr:`dry_run`.
 
+    :ivar kept: holds past their time whose owner lives: made final.
     :ivar suspects: owners that are missing, but not for long enough yet.
     :ivar unknown: owners about which the probe could not tell; their values are kept.
     """
 
     dry_run: bool
     expired: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
     leaked: list[str] = field(default_factory=list)
     suspects: list[str] = field(default_factory=list)
@@ -73,7 +75,7 @@ def reconcile(
     """
     report = Report(dry_run)
     found = [stored.state for stored in context.driver.read(Query(Allocation))]
-    _expired(context, found, report)
+    _expired(context, probe, found, report)
     _orphans(context, report)
     if probe is not None:
         _leaked(context, probe, found, report, timedelta(seconds=grace_seconds))
@@ -85,9 +87,26 @@ def reconcile(
     return report
 
 
-def _expired(context: Context, found: list[Allocation], report: Report) -> None:
-    for state in found:
-        if state.status == "held" and state.due_at is not None and state.due_at < context.now():
+def _expired(context: Context, probe: Probe | None, found: list[Allocation], report: Report) -> None:
+    kept: set[str] = set()
+    for state in sorted(found, key=lambda state: bool(state.parent_id)):
+        if state.status != "held" or state.due_at is None or state.due_at >= context.now():
+            continue
+        if state.parent_id in kept:  # it went with its parent
+            kept.add(state.id)
+            continue
+        try:
+            alive = probe is not None and probe(owner_of(state))
+        except Exception:
+            LOG.exception("Whether %s %s lives could not be told; its hold is kept", state.owner_type, state.owner_id)
+            report.unknown.append(f"{state.owner_type} {state.owner_id}")
+            continue
+        if alive:
+            # Whoever held it went through with what he held it for, and could not say so any more.
+            kept.add(state.id)
+            report.kept.append(_label(context, state))
+            _keep(context, state, report)
+        else:
             report.expired.append(_label(context, state))
             _release(context, state, report)
 
@@ -188,6 +207,11 @@ def _release(context: Context, state: Allocation, report: Report) -> None:
         releases.release(context, state.id, state.generation, missing_ok=True, actor=ACTOR)
 
     _attempt(report, _label(context, state), give_back)
+
+
+def _keep(context: Context, state: Allocation, report: Report) -> None:
+    if not report.dry_run:
+        _attempt(report, _label(context, state), lambda: releases.commit(context, state.id, state.generation, actor=ACTOR))
 
 
 def _attempt(report: Report, what: str, work: Callable[[], object]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from lbaas_scheduler.allocator.context import Context
 from lbaas_scheduler.allocator.core.drivers import Query, Stored
-from lbaas_scheduler.allocator.core.requests import Grant, owner_of
-from lbaas_scheduler.allocator.core.states import Allocation, RequestLog
+from lbaas_scheduler.allocator.core.requests import Grant, Selector, owner_of
+from lbaas_scheduler.allocator.core.states import Allocation, RequestLog, hexed
 from lbaas_scheduler.errors import NotAllocated
 
 
@@ -42,6 +42,13 @@ def by_id(context: Context, allocation_id: str) -> Stored[Allocation]:
     if found is None or found.state.status == "quarantined":
         raise NotAllocated(id=allocation_id[:80])
     return found
+
+
+def holder(context: Context, selector: Selector, value: object) -> Grant | None:
+    known = context.pool(selector)
+    number, part = context.kind(selector.kind).parse(known.definition, value), known.definition.main
+    found = context.driver.get(Allocation, part.domain, hexed(number), part.prefix_len)
+    return None if found is None or found.state.status == "quarantined" else grant(context, found.state)
 
 
 def kids(context: Context, allocation_id: str) -> list[Stored[Allocation]]:

@@ -27,6 +27,7 @@ class Part:
     :ivar claims: what no other pool of the domain may have; differs from ``numbers`` by values that are never handed out.
     :ivar role: of the claims, see :class:`~lbaas_scheduler.allocator.core.states.Claim`.
     :ivar exhausted: the text when nothing is left.
+    :ivar automatic: which of ``numbers`` those get who ask for no certain one; None = any.
     """
 
     domain: str
@@ -35,6 +36,7 @@ class Part:
     exhausted: str
     prefix_len: int = -1
     role: str = "alloc"
+    automatic: Spans | None = None
 
 
 @dataclass(frozen=True, slots=True)

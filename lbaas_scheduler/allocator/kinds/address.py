@@ -13,11 +13,15 @@ from lbaas_scheduler.allocator.kinds import configs, inet
 from lbaas_scheduler.allocator.kinds.subnet import scope_name
 from lbaas_scheduler.errors import InvalidRequest
 
-WORDS = ("cidr", "gateway", "ranges", "reserved", "address_scope", "parent")
+WORDS = ("cidr", "gateway", "ranges", "automatic", "reserved", "address_scope", "parent")
+
+NOTHING = "none"
 
 
 class Address(Resource):
     """``{"cidr": "10.1.1.0/24", "gateway": "10.1.1.254", "ranges": "10.1.1.10-10.1.1.99", "reserved": ["10.1.1.53"]}``.
+
+    ``automatic``: ranges that those get an address of who ask for no certain one; "" = of all, ``none`` = of nowhere.
 
     The gateway and the reserved addresses are allocations as all others, so nothing else can get them. Two pools may share a
     network if their ranges are apart. ``parent`` names a pool of the same scope that this one is carved out of: the parent does
@@ -43,12 +47,14 @@ class Address(Resource):
             claims=claims,
             exhausted="no addresses available",
             role="child" if parent else "alloc",
+            automatic=self._automatic(config, net, Spans.of(given or [inet.hosts(net)])),
         )
         reserved = self._reserved(config, net)
         words = {
             "cidr": str(net),
             "gateway": next((str(inet.to_address(number)) for number, what in reserved.items() if what == "gateway"), ""),
             "ranges": text,
+            "automatic": config.get("automatic", ""),
             "reserved": [str(inet.to_address(number)) for number, what in reserved.items() if what != "gateway"],
             "address_scope": scope,
             "parent": parent,
@@ -70,6 +76,15 @@ class Address(Resource):
 
     def refusal(self, definition: Definition, number: int) -> str:
         return f"requested address not available - address:{inet.to_address(number)}"
+
+    def _automatic(self, config: Mapping[str, Any], net: inet.Network, numbers: Spans) -> Spans | None:
+        text = config.get("automatic", "")
+        if text in ("", NOTHING):
+            return Spans() if text else None
+        spans = Spans.of(inet.ranges(self.kind, "automatic", text, net))
+        if spans.minus(numbers):
+            raise configs.invalid(self.kind, f"automatic: {text!r:.80} leaves the ranges of the pool")
+        return spans
 
     def _reserved(self, config: Mapping[str, Any], net: inet.Network) -> dict[int, str]:
         """Number → what for."""

@@ -204,6 +204,20 @@ class TestHolds:
         allocator.reconcile(dry_run=False)
         assert allocator.allocate(vlan("n2")).value == 5
 
+    def test_a_hold_that_is_over_and_whose_owner_lives_is_made_final(self, allocator, clock):
+        allocator.define(X, {"range": "1-100"})
+        allocator.hold([vxlan("lives"), vxlan("died"), vxlan("unknown"), vxlan("stranger")], 60)
+        clock.forward(61)
+
+        def probe(owner):
+            if owner.id == "unknown":
+                raise ConnectionError
+            return {"lives": True, "died": False}.get(owner.id)
+
+        report = allocator.reconcile(probe, dry_run=False)
+        assert (len(report.kept), len(report.expired), report.failed) == (1, 4, [])
+        assert {(grant.owner.id, grant.status) for grant in allocator.list()} == {("lives", "active"), ("unknown", "held")}
+
     @pytest.mark.parametrize("ttl", [0, -1, 10**9])
     def test_a_hold_has_an_end(self, allocator, ttl):
         allocator.define(V, {"ranges": "1-5"})

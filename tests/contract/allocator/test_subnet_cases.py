@@ -303,3 +303,21 @@ def test_case_79_80_81_a_range_is_marked_and_given_back_in_parts(allocator):
     usage = allocator.usage(A)
     assert usage.allocated == "10.36.1.1-10.36.1.3, 10.36.1.7-10.36.1.12"
     assert usage.free_ranges == "10.36.1.4-10.36.1.6, 10.36.1.13-10.36.1.254"
+
+
+def test_addresses_outside_of_the_automatic_ranges_are_for_those_who_ask(allocator):
+    config = lowest(cidr="10.1.1.0/28", gateway="10.1.1.5", automatic="10.1.1.4-10.1.1.6")
+    allocator.define(A, config)
+    assert [allocator.allocate(address(f"p{number}")).value for number in range(2)] == ["10.1.1.4", "10.1.1.6"]
+    with pytest.raises(PoolExhausted):
+        allocator.allocate(address("p3"))
+    assert allocator.allocate(address("p3", "10.1.1.9")).value == "10.1.1.9"
+    assert allocator.holder(A, "10.1.1.9").owner.id == "p3"
+    assert allocator.holder(A, "10.1.1.8") is None
+    allocator.redefine(A, config | {"automatic": "10.1.1.12-10.1.1.12"})
+    assert allocator.allocate(address("p4")).value == "10.1.1.12"
+    allocator.redefine(A, config | {"automatic": "none"})
+    with pytest.raises(PoolExhausted):
+        allocator.allocate(address("p5"))
+    with pytest.raises(InvalidConfig, match="leaves the ranges"):
+        allocator.redefine(A, config | {"ranges": "10.1.1.1-10.1.1.13", "automatic": "10.1.1.12-10.1.1.14"})

@@ -124,6 +124,15 @@ OPTS: tuple[cfg.Opt, ...] = (
         help="How long, in seconds, a device may take to say how it is. Raise it for devices whose management is slow.",
     ),
     cfg.IntOpt(
+        "load_max_age_seconds",
+        default=60,
+        min=1,
+        max=86400,
+        help="How old, in seconds, what a device reported of its load may be where least_loaded_by counts it; older reports "
+        "count as none. Should exceed check_interval_seconds and the agents' stats_interval_seconds by far: raise it along with "
+        "them.",
+    ),
+    cfg.IntOpt(
         "check_failures",
         default=3,
         min=1,

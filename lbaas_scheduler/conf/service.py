@@ -29,6 +29,20 @@ def options(service: str, device_handlers: list[str], scheduling_algorithm: str)
             help=f"How a device is chosen among those that can take a resource of service {service}: the name of an entry point "
             f"in lbaas_scheduler.algorithms.{service}, or a dotted class path. Change it to spread, pack or group differently.",
         ),
+        cfg.StrOpt(
+            "least_loaded_by",
+            default="placed",
+            choices=[
+                ("placed", "what is placed on a device, in shares of its capacities"),
+                ("reported", "the connections that a device has open, as it or its agent reported"),
+                ("both", "the mean of the two"),
+            ],
+            help="What makes a device the emptiest, for least_loaded and wherever another algorithm falls back to it. Take "
+            "reported or both where resources differ much in what they serve. Reports lag behind, so with reported alone "
+            "all that is placed between two of them goes to the same few devices. It orders the page of candidates that is "
+            "read, by what is placed, so raise [scheduler] page_size along with it. Devices without a recent report "
+            "([scheduler] load_max_age_seconds) come last.",
+        ),
         cfg.BoolOpt(
             "strict_affinity",
             default=False,

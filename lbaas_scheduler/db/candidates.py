@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from lbaas_scheduler.db import candidate_sql, device_capacities, device_networks, devices
+from lbaas_scheduler.db import candidate_sql, device_capacities, device_networks, device_reports, devices
 from lbaas_scheduler.db.class_cache import ClassCache
 from lbaas_scheduler.db.models import STANDARD_CLASSES
 from lbaas_scheduler.db.session import Database
@@ -39,12 +39,14 @@ class SqlCandidates:
     """The :class:`~lbaas_scheduler.scheduler.framework.CandidateReader` over the database. Shared by all threads of a server.
 
     :param agent_down_seconds: an agent whose last report is older than this counts as dead.
+    :param load_max_age_seconds: what a device said of its load longer ago counts as nothing said.
     """
 
-    def __init__(self, database: Database, agent_down_seconds: float) -> None:
+    def __init__(self, database: Database, agent_down_seconds: float, load_max_age_seconds: float = 60.0) -> None:
         self._database = database
         self._classes = ClassCache(database)
         self._agent_down = timedelta(seconds=agent_down_seconds)
+        self._load_max_age = timedelta(seconds=load_max_age_seconds)
         self._kept: dict[str, Device] = {}
 
     def classes(self) -> Sequence[DeviceClass]:
@@ -54,7 +56,11 @@ class SqlCandidates:
         self._classes.refresh()
 
     def page(self, query: PageQuery) -> Page:
-        return self._database.read(lambda conn: self._page(conn, query))
+        def work(conn: Connection) -> Page:
+            found = self._page(conn, query)
+            return device_reports.added(conn, found, self._load_max_age) if query.reported else found
+
+        return self._database.read(work)
 
     def _page(self, conn: Connection, query: PageQuery) -> Page:
         statement, values = candidate_sql.page(query, utcnow() - self._agent_down)

@@ -1,4 +1,4 @@
-"""The tables of fleet operations: moves, evacuations and the circuit breaker."""
+"""The tables of fleet operations: moves, evacuations, reports of load and the circuit breaker."""
 
 from __future__ import annotations
 
@@ -36,6 +36,15 @@ evacuations = table(
     required("started_at", UtcDateTime),
     sa.Column("finished_at", UtcDateTime),
     required("cancelled", sa.Boolean, False),
+)
+
+device_reports = table(
+    "device_reports",
+    # What agents said of devices whose handlers cannot ask them. Apart from the devices, whose rows every placement refers to.
+    sa.Column("device_id", Id, sa.ForeignKey("devices.id", ondelete="CASCADE"), primary_key=True),
+    # Open now, over all VIPs on the device.
+    required("connections", sa.BigInteger),
+    required("reported_at", UtcDateTime),
 )
 
 breakers = table(

@@ -80,3 +80,5 @@ class Candidate:
     """How well it suits in the words of its handler, 0..100; set before an algorithm ranks."""
     seq: int = 0
     """Grows with registration."""
+    connections: int | None = None
+    """Open connections as last reported; None = unknown, out of date, or not asked for."""

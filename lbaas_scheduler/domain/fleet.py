@@ -64,7 +64,8 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:
-    """``pivot`` in [0, 1) is where a RANDOM page starts. ``seen``: ids of devices not to be read again."""
+    """``pivot`` in [0, 1) is where a RANDOM page starts. ``seen``: ids of devices not to be read again. ``reported``: whether to
+    read what the devices said of their connections."""
 
     request: ScheduleRequest
     class_ids: frozenset[int]
@@ -72,6 +73,7 @@ class PageQuery:
     size: int
     seen: frozenset[str] = frozenset()
     pivot: float = 0.0
+    reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,12 @@ class Considered:
     device_name: str
     load: int
     weight: float
+    connections: int | None = None
+    """Open connections, as last reported; None = unknown, or nothing depended on it."""
 
-    def described(self) -> str:
-        return f"{self.device_name} ({self.load / 100:g} % full, weight {self.weight:g})"
+    def described(self, measure: str = "") -> str:
+        said = "" if not measure else "connections unknown, " if self.connections is None else f"{self.connections} connections, "
+        return f"{self.device_name} ({self.load / 100:g} % full, {said}weight {self.weight:g})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Trail:
     """The devices that could have taken it, in the order of the algorithm's preference."""
     rule: str = ""
     """Name of the placement rule that applied; "" = none did."""
+    measure: str = ""
+    """By what devices counted as empty, if not by what is placed on them alone: ``reported`` or ``both``."""
 
     def to_document(self) -> dict[str, Any]:
         """As :func:`dataclasses.asdict` would, for JSON; but that copies each value deeply, on the path of every placement."""
@@ -93,8 +98,9 @@ class Trail:
     def why(self, device_id: str) -> str:
         """One sentence for a person: why it is this device and no other."""
         chosen = next((it for it in self.considered if it.device_id == device_id), None)
-        others = [it.described() for it in self.considered if it.device_id != device_id]
-        picked = f"{self.algorithm} took {chosen.described() if chosen else device_id}"
+        others = [it.described(self.measure) for it in self.considered if it.device_id != device_id]
+        by = {"reported": " by reported load", "both": " by placed and reported load"}.get(self.measure, "")
+        picked = f"{self.algorithm}{by} took {chosen.described(self.measure) if chosen else device_id}"
         against = f" before {', '.join(others)}" if others else ""
         examined = f"{self.examined} device{'' if self.examined == 1 else 's'} examined"
         refused = f", refused: {self.summary().rstrip('.')}" if self.dropped else ""

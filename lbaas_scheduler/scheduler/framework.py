@@ -12,6 +12,7 @@ from lbaas_scheduler.domain.fleet import DeviceClass, Diagnosis, Page, PageQuery
 from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
 from lbaas_scheduler.errors import ConfigurationError
 from lbaas_scheduler.scheduler.algorithms.base import Algorithm
+from lbaas_scheduler.scheduler.algorithms.least_loaded import Measure, measure_of
 from lbaas_scheduler.scheduler.gate import HandlerGate, Judged
 from lbaas_scheduler.scheduler.recorder import Recorder
 
@@ -70,7 +71,9 @@ class Scheduler:
         return self._algorithms.keys()
 
     def recorder(self, request: ScheduleRequest) -> Recorder:
-        return Recorder(request.algorithm or self._default_algorithm, request.tenancy, request.rule)
+        name = request.algorithm or self._default_algorithm
+        measure = self._measure(name, {**self._options, **request.options})
+        return Recorder(name, request.tenancy, request.rule, "" if measure is Measure.PLACED else str(measure))
 
     def pages(
         self, request: ScheduleRequest, resolution: Resolution, reader: CandidateReader, recorder: Recorder
@@ -105,7 +108,7 @@ class Scheduler:
         pivot: float,
     ) -> Iterator[Sequence[Candidate]]:
         def page(source: Source, class_ids: frozenset[int]) -> Page:
-            read = reader.page(PageQuery(request, class_ids, source, self._page_size, frozenset(seen), pivot))
+            read = reader.page(PageQuery(request, class_ids, source, self._page_size, frozenset(seen), pivot, reported))
             if read.version not in (None, resolution.version):
                 raise ClassesChanged
             recorder.read(read)
@@ -114,6 +117,7 @@ class Scheduler:
             return read
 
         seen = set(request.exclude)
+        reported = algorithm.measures_load and measure_of(request.options) is not Measure.PLACED
         for class_ids in resolution.tiers:
             sources = list(algorithm.sources(request))
             if request.tenancy is Tenancy.DEDICATED:
@@ -130,6 +134,10 @@ class Scheduler:
                     last = found.last
                     if found.candidates:
                         yield found.candidates
+
+    def _measure(self, name: str, options: Mapping[str, Any]) -> Measure:
+        algorithm = self._algorithms.get(name)
+        return measure_of(options) if algorithm is not None and algorithm.measures_load else Measure.PLACED
 
     def _algorithm(self, request: ScheduleRequest) -> Algorithm:
         name = request.algorithm or self._default_algorithm

@@ -13,10 +13,11 @@ from lbaas_scheduler.domain.trail import MAX_CONSIDERED, MAX_REJECTIONS, Conside
 class Recorder:
     """Counts every rejection and keeps the first :data:`~lbaas_scheduler.domain.trail.MAX_REJECTIONS` whole."""
 
-    def __init__(self, algorithm: str, tenancy: str, rule: str = "") -> None:
+    def __init__(self, algorithm: str, tenancy: str, rule: str = "", measure: str = "") -> None:
         self._algorithm = algorithm
         self._tenancy = tenancy
         self._rule = rule
+        self._measure = measure
         self._considered: tuple[Considered, ...] = ()
         self._dropped: Counter[str] = Counter()
         self._rejections: list[Rejection] = []
@@ -38,7 +39,9 @@ class Recorder:
 
     def consider(self, ranked: Sequence[Candidate]) -> None:
         """A page of devices that would all do, best first. The trail names the best ones of the last page."""
-        self._considered = tuple(Considered(it.device.id, it.device.name, it.load, it.weight) for it in ranked[:MAX_CONSIDERED])
+        self._considered = tuple(
+            Considered(it.device.id, it.device.name, it.load, it.weight, it.connections) for it in ranked[:MAX_CONSIDERED]
+        )
 
     def reject(self, candidate: Candidate, code: str, reason: str) -> None:
         self.add(Rejection(candidate.device.id, candidate.device.name, code, reason))
@@ -68,4 +71,5 @@ class Recorder:
             rejections=tuple(self._rejections),
             considered=self._considered,
             rule=self._rule,
+            measure=self._measure,
         )

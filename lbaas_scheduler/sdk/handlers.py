@@ -21,7 +21,10 @@ class Ability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """What a device says of itself. ``load`` is free of form (current connections, CPU, …) and is shown to operators."""
+    """What a device says of itself. ``load`` is free of form (CPU, …) and is shown to operators.
+
+    ``connections`` in it is the number of open connections: with ``least_loaded_by`` the scheduler counts it.
+    """
 
     online: bool
     detail: str = ""

@@ -49,13 +49,14 @@ def build_placer(conf: cfg.ConfigOpts, database: Database, gates: Mapping[str, H
     :raises ConfigurationError: a service, handler or algorithm cannot be loaded.
     """
     used = gates if gates is not None else build_gates(conf)
-    reader = SqlCandidates(database, conf.scheduler.agent_down_seconds)
+    reader = SqlCandidates(database, conf.scheduler.agent_down_seconds, conf.scheduler.load_max_age_seconds)
     return Placer(database, reader, {service: _scheduler(conf, service, gate) for service, gate in used.items()})
 
 
 def _scheduler(conf: cfg.ConfigOpts, service: str, gate: HandlerGate) -> Scheduler:
     algorithms, default = extensions.load_algorithms(conf, service)
-    options = {"strict": conf[service].strict_affinity, "weighers": conf[service].weighers}
+    ours = conf[service]
+    options = {"strict": ours.strict_affinity, "weighers": ours.weighers, "least_loaded_by": ours.least_loaded_by}
     try:
         multipliers(options)
     except InvalidRequest as error:

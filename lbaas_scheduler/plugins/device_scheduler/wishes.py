@@ -9,6 +9,7 @@ from lbaas_scheduler.domain.requests import Tenancy
 from lbaas_scheduler.domain.statuses import Form
 from lbaas_scheduler.domain.traits import STANDARD, is_trait
 from lbaas_scheduler.errors import InvalidRequest
+from lbaas_scheduler.scheduler.algorithms.least_loaded import OPTION, Measure
 from lbaas_scheduler.scheduler.algorithms.weighted import multipliers
 
 TRAIT_KEYS = ("required", "forbidden", "preferred")
@@ -96,6 +97,9 @@ def _check_options(where: str, options: Mapping[str, Any]) -> None:
         raise InvalidRequest(f"{where}.strict must be true or false.")
     if not isinstance(options.get("zone", ""), str):
         raise InvalidRequest(f"{where}.zone must be the name of a zone.")
+    measure = options.get(OPTION, Measure.PLACED)
+    if measure not in list(Measure):
+        raise InvalidRequest(f"{where}.{OPTION} must be one of {', '.join(Measure)}.")
     try:
         multipliers(options)
     except InvalidRequest as error:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, members, moves, pending, pool_monitors, pool_stats, pools, vips
+from lbaas_scheduler.db import deployments, device_reports, members, moves, pending, pool_monitors, pool_stats, pools, vips
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result, VipStats
 from lbaas_scheduler.domain.statuses import Status
@@ -67,6 +67,8 @@ class Reports:
                 LOG.warning("Statistics of VIP %s refused: %s", vip_id, error.message)
         pool_stats.update_many(conn, possible)
         _apply_health(conn, {pool_id: stats[vip_id] for vip_id, pool_id in pool_of.items()})
+        if device_id is not None:
+            device_reports.record(conn, device_id, sum(it["active_connections"] for it in possible.values()), utcnow())
 
     def _apply(self, conn: Connection, device_id: str, result: Result, role: str) -> bool:
         """:returns: whether the VIP is gone now."""

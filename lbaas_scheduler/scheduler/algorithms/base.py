@@ -27,6 +27,9 @@ class Algorithm(ABC):
     vendors_select: bool = False
     """Whether handlers with the ability SELECT then order their own devices: the second of two steps."""
 
+    measures_load: bool = False
+    """Whether option ``least_loaded_by`` means something to it: candidates then carry the connections that they reported."""
+
     @abstractmethod
     def sources(self, request: ScheduleRequest) -> Sequence[Source]:
         """In what order to read candidates. A source is read to its end before the next one is."""

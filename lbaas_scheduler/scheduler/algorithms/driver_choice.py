@@ -18,9 +18,10 @@ class DriverChoice(Algorithm):
     """
 
     vendors_select = True
+    measures_load = True
 
     def sources(self, request: ScheduleRequest) -> Sequence[Source]:
         return (Source.BY_LOAD,)
 
     def rank(self, request: ScheduleRequest, candidates: Sequence[Candidate], random: Random) -> Sequence[Candidate]:
-        return by_load(candidates, random)
+        return by_load(request, candidates, random)

@@ -17,10 +17,12 @@ class NetworkAffinity(Algorithm):
     Option ``strict``: once a device is wired to one of the networks, only such devices will do.
     """
 
+    measures_load = True
+
     def sources(self, request: ScheduleRequest) -> Sequence[Source]:
         if not request.networks:
             return (Source.BY_LOAD,)
         return (Source.HOSTING_NETWORK, Source.FIRST_OF_NETWORK if request.options.get("strict") else Source.BY_LOAD)
 
     def rank(self, request: ScheduleRequest, candidates: Sequence[Candidate], random: Random) -> Sequence[Candidate]:
-        return by_load(candidates, random)
+        return by_load(request, candidates, random)

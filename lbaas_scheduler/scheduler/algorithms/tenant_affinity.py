@@ -17,8 +17,10 @@ class TenantAffinity(Algorithm):
     Option ``strict``: once a device holds something of the tenant, only such devices will do.
     """
 
+    measures_load = True
+
     def sources(self, request: ScheduleRequest) -> Sequence[Source]:
         return (Source.HOSTING_TENANT, Source.FIRST_OF_TENANT if request.options.get("strict") else Source.BY_LOAD)
 
     def rank(self, request: ScheduleRequest, candidates: Sequence[Candidate], random: Random) -> Sequence[Candidate]:
-        return by_load(candidates, random)
+        return by_load(request, candidates, random)

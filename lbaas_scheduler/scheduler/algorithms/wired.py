@@ -17,6 +17,8 @@ class Wired(Algorithm):
     Option ``strict``: once a device is wired to one of the networks, only devices that are wired to all of them will do.
     """
 
+    measures_load = True
+
     def sources(self, request: ScheduleRequest) -> Sequence[Source]:
         if not request.networks:
             return (Source.BY_LOAD,)
@@ -25,4 +27,4 @@ class Wired(Algorithm):
         return (Source.WIRED, Source.HOSTING_NETWORK, Source.BY_LOAD)
 
     def rank(self, request: ScheduleRequest, candidates: Sequence[Candidate], random: Random) -> Sequence[Candidate]:
-        return by_load(candidates, random)
+        return by_load(request, candidates, random)

@@ -61,6 +61,8 @@ class FakeHandler(DeviceHandler):
         if told.offline and "get_status" not in told.lie:
             return HealthReport(online=False, detail="The fake device was told to be offline.")
         load: dict[str, Any] = {"cpu_percent": 0}
+        if "active_connections" in told.counters:
+            load["connections"] = told.counters["active_connections"]
         return HealthReport(online=True, detail="The fake device is fine.", load=load)
 
 

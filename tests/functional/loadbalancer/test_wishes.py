@@ -127,6 +127,7 @@ def test_a_service_type_names_its_algorithm(lab: Lab) -> None:
         ({"form": "liquid"}, r"options\.form must be one of"),
         ({"required": ["CUSTOM_A"], "forbidden": ["CUSTOM_A"]}, "CUSTOM_A is required and forbidden at once"),
         ({"options": {"strict": "yes"}}, r"options\.options\.strict must be true or false"),
+        ({"options": {"least_loaded_by": "luck"}}, r"options\.options\.least_loaded_by must be one of placed, reported, both\."),
         ({"options": {"weighers": {"luck": 1}}}, r"options\.options\.weighers: unknown weigher 'luck'; known: "),
         ({"colour": "red"}, "unknown attribute 'colour'; known are algorithm, "),
     ],

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from lbaas_scheduler.domain.capacity import Usage
 from lbaas_scheduler.domain.devices import Candidate
 from lbaas_scheduler.errors import DriverError, InvalidRequest
 from lbaas_scheduler.scheduler.algorithms.driver_choice import DriverChoice
+from lbaas_scheduler.scheduler.algorithms.least_loaded import LeastLoaded
 from lbaas_scheduler.scheduler.algorithms.most_loaded import MostLoaded
+from lbaas_scheduler.scheduler.algorithms.tenant_affinity import TenantAffinity
 from lbaas_scheduler.scheduler.algorithms.weighted import Weighted
 from lbaas_scheduler.scheduler.classes import resolve
 from lbaas_scheduler.scheduler.framework import Scheduler
@@ -33,6 +36,42 @@ def ranked(algorithm: Any, page: Sequence[Candidate], **fields: Any) -> list[str
 def test_most_loaded_packs() -> None:
     page = [candidate("a", load=10), candidate("b", load=9000), candidate("c", load=500)]
     assert ranked(MostLoaded(), page) == ["b", "c", "a"]
+
+
+def by(measure: str) -> dict[str, Any]:
+    return {"options": {"least_loaded_by": measure}}
+
+
+def busy(name: str, load: int, connections: int | None, limit: int = -1) -> Candidate:
+    return candidate(name, load=load, connections=connections, usage={"CONNECTIONS": Usage(0, limit)})
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [("placed", ["a", "b", "c"]), ("reported", ["c", "b", "a"]), ("both", ["b", "a", "c"])],
+)
+def test_least_loaded_measures_what_it_is_told_to(measure: str, expected: list[str]) -> None:
+    page = [busy("a", 1000, 900), busy("b", 3000, 300), busy("c", 9900, 100)]
+    assert ranked(LeastLoaded(), page, **by(measure)) == expected
+
+
+def test_connections_count_in_shares_of_what_devices_can_take_if_all_say_so() -> None:
+    page = [busy("big", 0, 500, limit=10_000), busy("small", 0, 100, limit=200)]
+    assert ranked(LeastLoaded(), page, **by("reported")) == ["big", "small"]
+    assert ranked(LeastLoaded(), [*page, busy("any", 0, 400)], **by("reported")) == ["small", "any", "big"]
+
+
+@pytest.mark.parametrize("measure", ["reported", "both"])
+def test_a_device_that_reports_nothing_is_not_favoured(measure: str) -> None:
+    page = [busy("silent", 0, None), busy("idle", 10, 0), busy("full", 20, 1000)]
+    assert ranked(LeastLoaded(), page, **by(measure)) == ["idle", "full", "silent"]
+    nobody = [busy("b", 900, None), busy("a", 10, None), busy("c", 5000, None)]
+    assert ranked(LeastLoaded(), nobody, **by(measure)) == ["a", "b", "c"]
+
+
+def test_affinity_falls_back_to_the_same_measure() -> None:
+    page = [busy("a", 0, 900), busy("b", 5000, 3)]
+    assert ranked(TenantAffinity(), page, **by("reported")) == ["b", "a"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Moves, evacuations and the circuit breaker.
+"""Moves, evacuations, reports of load and the circuit breaker.
 
 Revision ID: 0002
 Revises: 0001
@@ -23,7 +23,7 @@ depends_on = None
 Id = sa.String(36)
 UtcDateTime = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 
-TABLES = ("moves", "evacuations", "breakers")
+TABLES = ("moves", "evacuations", "device_reports", "breakers")
 
 
 def table(name: str, *columns: sa.schema.SchemaItem) -> None:
@@ -58,6 +58,12 @@ def upgrade() -> None:
         required("started_at", UtcDateTime),
         sa.Column("finished_at", UtcDateTime),
         required("cancelled", sa.Boolean),
+    )
+    table(
+        "device_reports",
+        sa.Column("device_id", Id, sa.ForeignKey("devices.id", ondelete="CASCADE"), primary_key=True),
+        required("connections", sa.BigInteger),
+        required("reported_at", UtcDateTime),
     )
     table(
         "breakers",

@@ -50,7 +50,7 @@ class Reporter:
         self._thread.start()
 
     def stop(self, deadline: float) -> bool:
-        """Deliver what waits, until ``deadline`` (monotonic). Whether everything was delivered. May come without :meth:`start`."""
+        """Deliver what waits, until ``deadline`` (monotonic). Whether everything was delivered. May come before :meth:`start`."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Devices, for operators."""
+"""Devices: operators' all, and tenants' own."""
 
 from __future__ import annotations
 

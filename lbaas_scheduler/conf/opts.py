@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from lbaas_scheduler.conf import agent, allocator, api, database, default, quotas, scheduler, security, service
+from lbaas_scheduler.conf import agent, allocator, api, database, default, devices, quotas, scheduler, security, service
 
-MODULES = (default, api, service, scheduler, agent, allocator, security, quotas, database)
+MODULES = (default, api, service, scheduler, agent, allocator, security, devices, quotas, database)
 
 
 def register_all(conf: cfg.ConfigOpts) -> None:

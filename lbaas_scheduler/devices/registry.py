@@ -44,6 +44,8 @@ MAX_ATTEMPTS = 5
 """How often a change that named no generation is tried again after somebody else changed the device in between."""
 
 Reserve = Callable[[sa.Connection, str, str], None]
+Guard = Callable[[Device], None]
+"""Raises where its caller may not do something to a device. Asked at the same moment at which that is done."""
 
 FILTERS = frozenset(
     {"id", "name", "service", "device_type", "form", "tenant_id", "shared", "zone", "admin_state", "status", "agent_host"}
@@ -92,7 +94,9 @@ class Registry:
         self._database.write(lambda conn: self._insert(conn, device, secret))
         return _without_secret(device)
 
-    def update(self, device_id: str, changes: Mapping[str, Any], generation: int | None = None) -> Device:
+    def update(
+        self, device_id: str, changes: Mapping[str, Any], generation: int | None = None, guard: Guard | None = None
+    ) -> Device:
         """Change a device. What ``changes`` does not name stays; secrets that ``management`` does not name stay as well.
 
         A change of what drivers see (management, interfaces, extra) makes all that is on the device be applied anew.
@@ -105,6 +109,8 @@ class Registry:
         schema.check_changes(changes)
         for _ in range(MAX_ATTEMPTS):
             before = self.stored(device_id)
+            if guard is not None:
+                guard(before.device)
             if generation is not None and before.device.generation != generation:
                 break
             after, secret = self._changed(before, changes)
@@ -112,13 +118,13 @@ class Registry:
                 return replace(_without_secret(after), generation=after.generation + 1)
         raise errors.StaleGeneration(resource="Device", id=device_id)
 
-    def remove(self, device_id: str) -> None:
+    def remove(self, device_id: str, guard: Guard | None = None) -> None:
         """Remove a device that carries nothing, with all that is known of it.
 
         :raises DeviceInUse: names how many placements are left.
         :raises DeviceNotFound: there is no such device.
         """
-        self._database.write(lambda conn: _remove(conn, device_id))
+        self._database.write(lambda conn: _remove(conn, device_id, guard))
 
     def set_status(self, device_id: str, status: DeviceStatus, description: str = "") -> bool:
         """Record what monitoring found, and open or close the device accordingly.
@@ -152,18 +158,31 @@ class Registry:
         """
         return [stored.device for stored in self._page(filters, marker, limit)]
 
-    def describe(self, device_id: str) -> dict[str, Any]:
+    def describe(self, device_id: str, guard: Guard | None = None) -> dict[str, Any]:
         """A device for people: its attributes without secrets, its usage and its agent.
 
         :raises DeviceNotFound: there is no such device.
         """
-        return self._describe([self.stored(device_id)])[0]
+        stored = self.stored(device_id)
+        if guard is not None:
+            guard(stored.device)
+        return self._describe([stored])[0]
 
     def describe_all(
-        self, filters: Mapping[str, Sequence[Any]] | None = None, marker: str | None = None, limit: int | None = None
+        self,
+        filters: Mapping[str, Sequence[Any]] | None = None,
+        marker: str | None = None,
+        limit: int | None = None,
+        only: Callable[[Device], bool] | None = None,
     ) -> Sequence[dict[str, Any]]:
-        """As :meth:`list`, for people."""
-        return self._describe(self._page(filters, marker, limit))
+        """As :meth:`list`, for people.
+
+        :param only: what no column says; read are all that fit ``filters``.
+        """
+        if only is None:
+            return self._describe(self._page(filters, marker, limit))
+        found = [stored for stored in self._page(filters, marker, None) if only(stored.device)]
+        return self._describe(found[:limit])
 
     def agent_host(self, device_id: str) -> str | None:
         """Host of the agent that drives the device now; None = nobody does, or there is no such device."""
@@ -315,10 +334,12 @@ def _class_of(conn: sa.Connection, device: Device) -> int:
     )
 
 
-def _remove(conn: sa.Connection, device_id: str) -> None:
+def _remove(conn: sa.Connection, device_id: str, guard: Guard | None) -> None:
     # First, so that a claim that is under way is either seen by the count or comes too late.
     if not device_load.close(conn, device_id):
         raise errors.DeviceNotFound(id=device_id)
+    if guard is not None and (found := devices.get(conn, device_id)) is not None:
+        guard(found.device)
     left = max(placements.count_on_device(conn, device_id), deployments.count_on_device(conn, device_id))
     if left:
         raise errors.DeviceInUse(id=device_id, count=left)

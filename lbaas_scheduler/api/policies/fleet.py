@@ -1,12 +1,13 @@
-"""Devices, agents and service types: the operators' side."""
+"""Devices, agents and service types: the operators' side, and what tenants have to do with it."""
 
 from __future__ import annotations
 
-from lbaas_scheduler.api.policies.base import ADMIN, READER, crud, rule
+from lbaas_scheduler.api.policies.base import ADMIN, MEMBER, READER, crud, rule
 
 RULES = (
-    *crud("device", "devices", "/v2.0/devices", ADMIN, ADMIN),
-    rule("get_device_vips", ADMIN, "See the VIPs on a device.", "GET /v2.0/devices/{id}/vips"),
+    # Tenants have to do with their own devices only, and have none but of the types and in the networks that [devices] allows.
+    *crud("device", "devices", "/v2.0/devices", READER, MEMBER),
+    rule("get_device_vips", READER, "See the VIPs on a device.", "GET /v2.0/devices/{id}/vips"),
     rule("evacuate_device", ADMIN, "Move everything off a device.", "POST /v2.0/devices/{id}/evacuate"),
     rule("check_device", ADMIN, "Ask a device how it is.", "POST /v2.0/devices/{id}/check"),
     rule("move_vip", ADMIN, "Move a VIP to another device.", "POST /v2.0/lb/vips/{id}/move"),

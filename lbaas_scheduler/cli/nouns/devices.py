@@ -1,4 +1,4 @@
-"""Devices, for operators."""
+"""Devices: operators' all, and tenants' own."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ _OPTIONS = (
 
 
 def _card(device: Document) -> Document:
-    """The agent by its host; it has a noun of its own."""
+    """The agent by its host; it has a noun of its own. Tenants are told only whether there is one."""
     agent = device.get("agent")
-    return {**device, "agent": agent["host"] if agent else None}
+    return {**device, "agent": agent.get("host", "alive" if agent["alive"] else "down") if agent else None}
 
 
 _STATES = {

@@ -12,11 +12,13 @@ from oslo_context.context import RequestContext
 
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.registry import Registry
-from lbaas_scheduler.errors import InvalidRequest, NotAuthorized
+from lbaas_scheduler.devices.tenants import TenantDevices
+from lbaas_scheduler.errors import NotAuthorized
 from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.agents import AgentDirectory
 from lbaas_scheduler.plugins.base import Parts, ServicePluginBase
 from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.plugins.device_scheduler.devices import Devices
 from lbaas_scheduler.plugins.device_scheduler.endpoint import DeviceSchedulerEndpoint
 from lbaas_scheduler.plugins.device_scheduler.explain import explanation_of, placement_of
 from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
@@ -28,12 +30,9 @@ Document = dict[str, Any]
 Filters = Mapping[str, Sequence[Any]]
 Fields = Sequence[str]
 
-_REACHES_THE_DEVICE = frozenset({"management", "extra", "interfaces", "agent_host"})
-"""Changes of a device that its agent must know of."""
-
 
 class DeviceSchedulerPlugin(ServicePluginBase):
-    """For administrators; service types may be read by everybody.
+    """For administrators; service types may be read by everybody, and tenants may have devices of their own.
 
     :param default_service_type: name of the service type that is created at the first start.
     """
@@ -52,6 +51,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         fleet: FleetOperations,
         default_service_type: str,
         rules: PlacementRules,
+        tenants: TenantDevices,
     ) -> None:
         self._database = database
         self.registry = registry
@@ -60,8 +60,8 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         self.placer = placer
         self.networks = networks
         self.fleet = fleet
-        self._caster = caster
         self.rules = rules
+        self._devices = Devices(registry, caster, tenants)
         self._default_service_type = default_service_type
 
     @classmethod
@@ -77,6 +77,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
             fleet=parts.fleet,
             default_service_type=parts.conf.default_service_type,
             rules=parts.rules,
+            tenants=TenantDevices(parts.conf),
         )
 
     def rpc_endpoints(self) -> Sequence[Any]:
@@ -86,13 +87,12 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         self.service_types.ensure_default(self._default_service_type)
 
     def create_device(self, context: RequestContext, device: Mapping[str, Any]) -> Document:
-        """Register a device: see :meth:`Registry.enrol`."""
-        _only_admins(context)
-        return self.registry.describe(self.registry.enrol(device).id)
+        """Register a device: see :meth:`Registry.enrol`; as a tenant, an own one: see :meth:`TenantDevices.accept`."""
+        return self._devices.create(context, device)
 
     def get_device(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
-        _only_admins(context)
-        return _project(self.registry.describe(id), fields)
+        """:raises DeviceNotFound: there is no such device, or it is not the tenant's own."""
+        return _project(self._devices.get(context, id), fields)
 
     def get_devices(
         self,
@@ -102,28 +102,16 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         marker: str | None = None,
         limit: int | None = None,
     ) -> list[Document]:
-        _only_admins(context)
-        return [_project(it, fields) for it in self.registry.describe_all(filters, marker, limit)]
+        """Tenants see their own ones."""
+        return [_project(it, fields) for it in self._devices.list(context, filters, marker, limit)]
 
     def update_device(self, context: RequestContext, id: str, device: Mapping[str, Any]) -> Document:
         """Change a device: see :meth:`Registry.update`. ``generation`` among the changes = change only that state."""
-        _only_admins(context)
-        changes = dict(device) if isinstance(device, Mapping) else device
-        generation = changes.pop("generation", None) if isinstance(changes, dict) else None
-        if generation is not None and (isinstance(generation, bool) or not isinstance(generation, int)):
-            raise InvalidRequest("generation must be an integer, as the device was read with.")
-        before = self.registry.agent_host(id)
-        self.registry.update(id, changes, generation)
-        if _REACHES_THE_DEVICE & changes.keys():
-            self._caster.tell_of(id, before, self.registry.agent_host(id))
-        return self.registry.describe(id)
+        return self._devices.update(context, id, device)
 
     def delete_device(self, context: RequestContext, id: str) -> None:
         """Remove a device: see :meth:`Registry.remove`."""
-        _only_admins(context)
-        before = self.registry.agent_host(id)
-        self.registry.remove(id)
-        self._caster.tell_of(id, before)
+        self._devices.delete(context, id)
 
     def create_service_type(self, context: RequestContext, service_type: Mapping[str, Any]) -> Document:
         _only_admins(context)

@@ -1,4 +1,4 @@
-"""Which load balancers are where. For administrators: tenants see no devices and no agents."""
+"""Which load balancers are where. For administrators; tenants see no devices but their own, and no agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Hosting:
     def vips_on_device(
         self, context: RequestContext, device_id: str, filters: Filters | None = None, fields: Fields | None = None, **page: Any
     ) -> list[Document]:
-        _only_admins(context)
+        """Those of the caller. Whether he may know of the device, whoever calls has asked."""
         asked = listing(context, VIP, filters, **page)
         rows = self._core.database.read(lambda conn: hosting.vips_on_device(conn, device_id, asked))
         return [projected(vips.document(row), fields) for row in rows]

@@ -114,12 +114,12 @@ def cases() -> list[Case]:
         Case("/v2.0/quotas/{id}", "PUT", _admins(200), {"quota": {"vip": 3}}),
         Case("/v2.0/quotas/{id}", "DELETE", _admins(204)),
         Case("/v2.0/quotas/{id}/default", "GET", _tenants(200, foreign=403)),
-        Case("/v2.0/devices", "GET", _admins(200)),
-        Case("/v2.0/devices", "POST", _admins(201), {"device": "new"}),
-        Case("/v2.0/devices/{id}", "GET", _admins(200)),
-        Case("/v2.0/devices/{id}", "PUT", _admins(200), {"device": {"name": "x"}}),
-        Case("/v2.0/devices/{id}", "DELETE", _admins(409)),
-        Case("/v2.0/devices/{id}/vips", "GET", _admins(200)),
+        Case("/v2.0/devices", "GET", {**_all(200), "no role": 403}),
+        Case("/v2.0/devices", "POST", _members(201, foreign=201), {"device": "new"}),
+        Case("/v2.0/devices/{id}", "GET", _tenants(200)),
+        Case("/v2.0/devices/{id}", "PUT", _members(200), {"device": {"name": "x"}}),
+        Case("/v2.0/devices/{id}", "DELETE", _members(204)),
+        Case("/v2.0/devices/{id}/vips", "GET", _tenants(200)),
         Case("/v2.0/devices/{id}/evacuate", "POST", _admins(202)),
         Case("/v2.0/devices/{id}/check", "POST", _admins(200)),
         Case("/v2.0/lb/vips/{id}/move", "POST", _admins(202), {"move": "new"}),
@@ -143,6 +143,8 @@ class Site:
 
     def __init__(self, house: House) -> None:
         self.house = house
+        house.conf.set_override("tenant_device_types", ["fake"], "devices")
+        house.conf.set_override("tenant_management_networks", ["192.0.2.0/24"], "devices")
         pool = house.pool()
         vip = house.vip(pool)
         monitor = house.monitor()
@@ -162,7 +164,7 @@ class Site:
             "/v2.0/service-types": house.create("/v2.0/service-types", "service_type", self.new("service_type"), ADMIN)["id"],
             "/v2.0/agents": house.get("/v2.0/agents", ADMIN).json["agents"][0]["id"],
             "/v2.0/quotas": "anne",
-            "/v2.0/devices": house.device["id"],
+            "/v2.0/devices": house.create("/v2.0/devices", "device", self.new("device"))["id"],
             "/v2.0/extensions": "lbaas",
         }
 
@@ -193,7 +195,11 @@ class Site:
             "network": lambda: {"name": "new"},
             "subnet": lambda: {"network_id": self.network["id"], "cidr": f"10.9.{number}.0/24"},
             "service_type": lambda: {"name": f"type-{number}-{self.pool['id']}"},
-            "device": lambda: {"device_type": "fake", "name": f"device-{number}"},
+            "device": lambda: {
+                "device_type": "fake",
+                "name": f"device-{number}",
+                "management": {"address": f"192.0.2.{number}"},
+            },
             "move": lambda: {"device_id": house.create("/v2.0/devices", "device", self.new("device"), ADMIN)["id"]},
         }[name]()
 

@@ -13,6 +13,7 @@ from oslo_context.context import RequestContext
 from lbaas_scheduler.db import models
 from lbaas_scheduler.db.candidates import SqlCandidates
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.devices.tenants import TenantDevices
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.service_types import ServiceDefinition
 from lbaas_scheduler.errors import (
@@ -218,7 +219,7 @@ def test_a_type_in_use_is_not_deleted(types: ServiceTypes) -> None:
 
 def facade(fleet: Fleet) -> DeviceSchedulerPlugin:
     database = fleet.database
-    types, networks = service_types(database), NetworkRegistry(database)
+    types, networks = service_types(database), NetworkRegistry(database, ResourceAllocator(MemoryDriver(), KINDS))
     placer = Placer(database, SqlCandidates(database, AGENT_DOWN_SECONDS), {})
     rules = PlacementRules(database, {LB}, ALGORITHMS)
     operations = build_fleet(fleet.conf, database, placer, fleet.caster, fleet.registry, fleet.assignments, {}, {})
@@ -233,10 +234,11 @@ def facade(fleet: Fleet) -> DeviceSchedulerPlugin:
         fleet=operations,
         default_service_type="default",
         rules=rules,
+        tenants=TenantDevices(fleet.conf),
     )
 
 
-def test_only_administrators_pass_but_for_reading_service_types(fleet: Fleet) -> None:
+def test_only_administrators_pass_but_for_reading_service_types_and_own_devices(fleet: Fleet) -> None:
     plugin = facade(fleet)
     plugin.start()
     tenant, admin = RequestContext(project_id="t", is_admin=False), RequestContext(project_id="a", is_admin=True)
@@ -252,7 +254,7 @@ def test_only_administrators_pass_but_for_reading_service_types(fleet: Fleet) ->
     for method in METHODS:
         verb, _, noun = method.partition("_")
         given = () if noun.endswith("s") else arguments[verb]
-        if method in ("get_service_type", "get_service_types"):
+        if method in ("get_service_type", "get_service_types") or noun in ("device", "devices"):
             continue
         with pytest.raises(NotAuthorized):
             getattr(plugin, method)(tenant, *given)

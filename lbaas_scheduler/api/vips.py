@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lbaas_scheduler.api import pages
-from lbaas_scheduler.api.crud import Crud, Shape, list_of, list_query
+from lbaas_scheduler.api.crud import Crud, Shape, list_of, list_query, one_of
 from lbaas_scheduler.api.operations import Call, Operation
 from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP
 
@@ -29,6 +29,18 @@ def _on_device(call: Call) -> dict[str, Any]:
     return pages.answer(call, SHAPE.collection, search)
 
 
+def _reset(call: Call) -> dict[str, Any]:
+    return {SHAPE.name: call.services.balancers.reset_vip_status(call.context, call.ids["id"])}
+
+
+RESET_STATUS = Operation(
+    run=_reset,
+    rule="reset_vip_status",
+    summary="Apply a VIP anew that is stuck in ERROR or PENDING",
+    tag=TAG,
+    status=202,
+    gives=one_of(SHAPE),
+)
 ON_DEVICE = Operation(
     run=_on_device,
     rule="get_device_vips",

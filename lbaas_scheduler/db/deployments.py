@@ -90,6 +90,15 @@ def ask_again(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
     return conn.execute(_desire(due_at).where(deployments.c.device_id == device_id)).rowcount
 
 
+def renew(conn: sa.Connection, resource_id: str, due_at: datetime) -> int:
+    """Apply or remove a resource anew wherever it is, as if that had just been asked for: its deadline and back-off start over.
+
+    :returns: on how many devices.
+    """
+    anew = _desire(due_at).values(pending_since=clock.utcnow(), error="")
+    return conn.execute(anew.where(deployments.c.resource_id == resource_id)).rowcount
+
+
 def mark_removal(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime, *, device_id: str | None = None) -> int:
     """The resources are to go, from every device or from one. Repeatable.
 

@@ -62,6 +62,10 @@ class LoadBalancerClient(_PluginClient):
     def delete_vip(self, context: RequestContext, id: str) -> None:
         self._call(context, "delete_vip", id=id)
 
+    def reset_vip_status(self, context: RequestContext, id: str) -> Body:
+        """Apply anew what is stuck in ERROR or PENDING. For administrators."""
+        return self._call(context, "reset_vip_status", id=id)
+
     def create_pool(self, context: RequestContext, pool: Body) -> Body:
         return self._call(context, "create_pool", pool=pool)
 

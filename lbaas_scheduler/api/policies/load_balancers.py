@@ -26,5 +26,6 @@ RULES = (
         "See which agent drives the device of a pool's VIP.",
         "GET /v2.0/lb/pools/{id}/loadbalancer-agent",
     ),
+    rule("reset_vip_status", ADMIN, "Apply anew what is stuck in a status.", "POST /v2.0/lb/vips/{id}/reset-status"),
     rule("get_vip_placement", ADMIN, "See on which device a VIP is, and why.", "GET /v2.0/lb/vips/{id}/placement"),
 )

@@ -72,6 +72,23 @@ class Move(ShowCommand):
         return shown.one(self.client.post(path, {"move": body})["move"])
 
 
+class ResetStatus(ShowCommand):
+    """Apply a VIP anew that is stuck in ERROR or PENDING (administrators)."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_name(parser, VIP)
+        waiting.add_options(parser)
+
+    def take_action(self, arguments: argparse.Namespace) -> Card:
+        path = VIP.one(self.find(VIP, arguments.object))
+        reset = self.client.post(f"{path}/reset-status")[VIP.key]
+        if arguments.wait and reset["status"] == "PENDING_DELETE":
+            waiting.until_gone(self.client, [reset["id"]], arguments.wait_timeout)
+        elif arguments.wait:
+            reset = waiting.until_settled(self.client, reset["id"], arguments.wait_timeout)
+        return shown.one(reset)
+
+
 _OPTIONS = (
     Option("--pool", "pool_id", "the pool that answers", refers=POOL, required=True, listed=True),
     Option("--subnet", "subnet_id", "where its address is from; without it, the pool's", refers=SUBNET, set=False, listed=True),
@@ -112,4 +129,5 @@ COMMANDS: Commands = {
     ),
     "vip placement": Placement,
     "vip move": Move,
+    "vip reset-status": ResetStatus,
 }

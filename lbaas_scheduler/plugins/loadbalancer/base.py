@@ -47,6 +47,9 @@ class LoadBalancerPluginBase(ServicePluginBase):
     def delete_vip(self, context: RequestContext, id: str) -> None: ...
 
     @abstractmethod
+    def reset_vip_status(self, context: RequestContext, id: str) -> Document: ...
+
+    @abstractmethod
     def create_pool(self, context: RequestContext, pool: Body) -> Document: ...
 
     @abstractmethod

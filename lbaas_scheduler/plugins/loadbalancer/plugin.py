@@ -18,6 +18,7 @@ from lbaas_scheduler.plugins.loadbalancer.hosting import Hosting
 from lbaas_scheduler.plugins.loadbalancer.members import Members
 from lbaas_scheduler.plugins.loadbalancer.pools import Pools
 from lbaas_scheduler.plugins.loadbalancer.requests import VipRequests
+from lbaas_scheduler.plugins.loadbalancer.resetting import Resetting
 from lbaas_scheduler.plugins.loadbalancer.simulating import Simulating
 from lbaas_scheduler.plugins.loadbalancer.vips import Vips
 from lbaas_scheduler.plugins.quotas import NoQuotas, QuotaGuard
@@ -63,6 +64,7 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
         self.associations = Associations(core)
         self.hosting = Hosting(core, self.pools)
         self.simulating = Simulating(core)
+        self.resetting = Resetting(core)
 
     @classmethod
     def build(cls, parts: Parts) -> Self:
@@ -101,6 +103,9 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
 
     def delete_vip(self, context: RequestContext, id: str) -> None:
         self.vips.delete(context, id)
+
+    def reset_vip_status(self, context: RequestContext, id: str) -> Document:
+        return self.resetting.reset(context, id)
 
     def create_pool(self, context: RequestContext, pool: Body) -> Document:
         return self.pools.create(context, pool)

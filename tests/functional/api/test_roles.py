@@ -122,13 +122,44 @@ def cases() -> list[Case]:
         Case("/v2.0/devices/{id}/vips", "GET", _tenants(200)),
         Case("/v2.0/devices/{id}/evacuate", "POST", _admins(202)),
         Case("/v2.0/devices/{id}/check", "POST", _admins(200)),
+        Case("/v2.0/devices/{id}/write-off", "POST", _admins(409), {"write_off": {}}),
         Case("/v2.0/lb/vips/{id}/move", "POST", _admins(202), {"move": "new"}),
+        Case("/v2.0/lb/vips/{id}/reset-status", "POST", _admins(409)),
         Case("/v2.0/moves", "GET", _admins(200)),
         Case("/v2.0/placements/simulate", "POST", _admins(200), {"simulation": {"vip": {"protocol": "HTTP"}, "count": 2}}),
         Case("/v2.0/placements/rebalance", "GET", _admins(200)),
         Case("/v2.0/placements/rebalance", "POST", _admins(202), {"rebalance": {}}),
         Case("/v2.0/fleet-overview", "GET", _admins(200)),
+        *_resource_cases(),
         Case("/fleet", "GET", _admins(200)),
+    ]
+
+
+def _resource_cases() -> list[Case]:
+    pools, owner = "/v2.0/resources", {"type": "network", "id": "n"}
+    pool = f"{pools}/{{kind}}/{{name}}"
+    many = {"requests": [{"kind": "vlan", "pool": "p", "scope": "tenant:anne", "owner": owner}]}
+    return [
+        Case(pools, "GET", _everybody_reads(200)),
+        Case(pools, "POST", _admins(201), {"resource": "new"}),
+        Case(pool, "GET", _tenants(200)),
+        Case(pool, "PUT", _admins(200), {"resource": {"config": {"ranges": "1-99"}}}),
+        Case(pool, "DELETE", _admins(409)),
+        Case(f"{pool}/usage", "GET", _tenants(200)),
+        Case(f"{pool}/history", "GET", _admins(200)),
+        Case(f"{pool}/release", "POST", _admins(200), {"release": {"value": 7, "owner": owner}}),
+        Case(f"{pool}/allocations", "GET", _tenants(200)),
+        Case(f"{pool}/allocations", "POST", _admins(201), {"allocation": {"owner": owner, "slot": "more"}}),
+        Case(f"{pool}/allocations/{{id}}", "GET", _tenants(200)),
+        Case(f"{pool}/allocations/{{id}}", "PUT", _admins(200), {"allocation": {"status": "active"}}),
+        Case(f"{pool}/allocations/{{id}}", "DELETE", _admins(200)),
+        Case(f"{pools}/allocations", "GET", _admins(200)),
+        Case(f"{pools}/allocations", "POST", _admins(201), {"allocations": many}),
+        Case(f"{pools}/allocations", "DELETE", _admins(200)),
+        Case(f"{pools}/history", "GET", _admins(200)),
+        Case(f"{pools}/check", "GET", _admins(200)),
+        Case(f"{pools}/keys", "GET", _admins(200)),
+        Case(f"{pools}/reconcile", "POST", _admins(200), {"reconcile": {}}),
     ]
 
 
@@ -170,10 +201,23 @@ class Site:
 
     def path(self, case: Case) -> str:
         prefix = case.path.partition("/{id}")[0]
+        if prefix.startswith("/v2.0/resources/"):
+            return self.resource(case.path)
         path = case.path.replace("{id}", self.ids.get(prefix, ""))
         if case.method == "DELETE" and case.path == "/v2.0/lb/pools/{id}":
             path = f"{prefix}/{self.house.pool()['id']}"
         return path.replace("{monitor_id}", self.monitor["id"])
+
+    def resource(self, path: str) -> str:
+        """A path of a pool of VLANs that is Anne's, or of its VLAN 7."""
+        pool = {"kind": "vlan", "name": "p", "scope": "tenant:anne", "config": {"ranges": "1-99"}}
+        self.house.create("/v2.0/resources", "resource", pool, ADMIN)
+        body, query = {"owner": {"type": "network", "id": "n"}, "value": 7}, "scope=tenant:anne"
+        taken = self.house.create(f"/v2.0/resources/vlan/p/allocations?{query}", "allocation", body, ADMIN)
+        path = path.replace("{kind}", "vlan").replace("{name}", "p").replace("{id}", taken["id"])
+        if path == "/v2.0/resources/allocations":
+            query = "owner_type=network&owner_id=n"
+        return f"{path}?{query}" if "/p" in path or "allocations" in path else path
 
     def body(self, case: Case) -> Any:
         if case.body is None:
@@ -200,6 +244,7 @@ class Site:
                 "name": f"device-{number}",
                 "management": {"address": f"192.0.2.{number}"},
             },
+            "resource": lambda: {"kind": "vlan", "name": f"pool-{number}", "config": {"physical_network": f"site-{number}"}},
             "move": lambda: {"device_id": house.create("/v2.0/devices", "device", self.new("device"), ADMIN)["id"]},
         }[name]()
 

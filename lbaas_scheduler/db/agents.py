@@ -11,7 +11,6 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.models import agent_drivers, agents
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.agents import Agent, StateReport
@@ -117,9 +116,9 @@ def _one(conn: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Agent | No
 def _read(conn: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[Agent]:
     rows = conn.execute(sa.select(agents).where(*conditions).order_by(agents.c.host, agents.c.agent_type)).all()
     drivers: dict[str, set[str]] = defaultdict(set)
-    for ids in chunks(row.id for row in rows):
-        for driver in conn.execute(sa.select(agent_drivers).where(agent_drivers.c.agent_id.in_(ids))):
-            drivers[driver.agent_id].add(driver.device_type)
+    theirs = sa.select(agent_drivers).join(agents, agents.c.id == agent_drivers.c.agent_id).where(*conditions)
+    for driver in conn.execute(theirs):
+        drivers[driver.agent_id].add(driver.device_type)
     return [_from_row(row, frozenset(drivers[row.id])) for row in rows]
 
 

@@ -1,23 +1,15 @@
-"""Lists: filters, fields, order, pages with links, and a bounded number of statements."""
+"""Lists: filters, fields, order, and pages with links."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import sqlalchemy as sa
 
-from lbaas_scheduler.db import models
-from lbaas_scheduler.domain.clock import utcnow
-from tests.factories import add_devices, new_device
 from tests.functional.api.house import ADMIN, House
 
 POOLS = "/v2.0/lb/pools"
-MANY = 500
-MOST_STATEMENTS = 10
 
 
 def make_pools(house: House, *names: str) -> list[str]:
@@ -190,69 +182,3 @@ def walk(house: House, url: str, collection: str, direction: str) -> list[str]:
         url = hrefs.get(direction, "").partition("//")[2].partition("/")[2]
         url = f"/{url}" if url else ""
     return found
-
-
-@contextmanager
-def counted(house: House) -> Iterator[list[str]]:
-    statements: list[str] = []
-
-    def note(_conn: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        statements.append(statement)
-
-    sa.event.listen(house.database.engine, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        sa.event.remove(house.database.engine, "before_cursor_execute", note)
-
-
-def fill(house: House, count: int) -> None:
-    """Rows of load balancers as they are left behind when all is well, ``count`` of each noun; on three devices."""
-    now, subnet_id, default = utcnow(), house.subnet["id"], house.vip()["service_type_id"]
-    device_id = house.device["id"]
-    common = {"tenant_id": "anne", "admin_state_up": True, "status": "ACTIVE", "created_at": now}
-    ids = [[f"{kind}0000000-0000-4000-8000-{number:012}" for number in range(count)] for kind in "abcd"]
-    rows: dict[sa.Table, list[dict[str, Any]]] = {
-        table: []
-        for table in (models.pools, models.vips, models.members, models.health_monitors, models.pool_monitors, models.deployments)
-    }
-    for number, (pool, vip, member, monitor) in enumerate(zip(*ids, strict=True)):
-        protocol = {"protocol": "HTTP", "subnet_id": subnet_id}
-        rows[models.pools].append({**common, **protocol, "id": pool, "lb_method": "ROUND_ROBIN", "vip_id": vip})
-        placed = {"address": f"10.0.9.{number % 250}", "port_id": vip, "protocol_port": 80, "pool_id": pool}
-        rows[models.vips].append({**common, **protocol, **placed, "id": vip, "service_type_id": default})
-        rows[models.members].append({**common, "id": member, "pool_id": pool, "address": "10.1.0.1", "protocol_port": 80})
-        checked = {"type": "TCP", "delay": 2, "timeout": 1, "max_retries": 1}
-        rows[models.health_monitors].append(
-            {**{name: common[name] for name in ("tenant_id", "admin_state_up", "created_at")}, **checked, "id": monitor}
-        )
-        rows[models.pool_monitors].append({"pool_id": pool, "monitor_id": monitor, "status": "ACTIVE"})
-        deployed = {"resource_id": vip, "device_id": device_id, "operation": "apply", "epoch": 1, "desired_revision": 1}
-        rows[models.deployments].append({**deployed, "applied_revision": 1})
-    house.database.write(lambda conn: [conn.execute(sa.insert(table), many) for table, many in rows.items()])
-
-
-def test_lists_of_500_take_as_many_statements_as_lists_of_one(own_any_house: House) -> None:
-    own_any_house.pool()
-    lists = [
-        *PAGED,
-        f"/v2.0/devices/{own_any_house.device['id']}/vips",
-        "/v2.0/agents",
-        "/v2.0/service-providers",
-        "/v2.0/quotas",
-    ]
-    own_any_house.vip()
-    own_any_house.associate(own_any_house.monitor(), own_any_house.pool())
-    few = {path: statements_of(own_any_house, path) for path in lists}
-    fill(own_any_house, MANY)
-    add_devices(own_any_house.database, *(new_device(f"device-{number:03}") for number in range(MANY // 2)), agent=None)
-    many = {path: statements_of(own_any_house, path) for path in lists}
-    assert len(own_any_house.get("/v2.0/lb/vips").json["vips"]) > MANY
-    assert many == few
-    assert max(many.values()) <= MOST_STATEMENTS
-
-
-def statements_of(house: House, path: str) -> int:
-    with counted(house) as statements:
-        assert house.get(path, ADMIN).status_code == 200
-    return len([statement for statement in statements if not statement.startswith(("BEGIN", "PRAGMA"))])

@@ -1,0 +1,127 @@
+"""What is read of 500 objects of every noun takes as many statements as of one, whatever the route."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_utils import uuidutils
+
+from lbaas_scheduler.api.routes import ROUTES
+from lbaas_scheduler.db import fleet_models, models, rule_models
+from tests.functional.api.house import ADMIN, ANNE, House
+from tests.functional.loadbalancer.test_lists import counted
+
+MANY = 500
+MOST_STATEMENTS = 10
+
+SHORT = ("/", "/v2.0", "/v2.0/extensions")
+"""Lists of what the code has, in no database."""
+
+NO_LISTS = {
+    "/healthcheck": "answers for a while with what it found before",
+    "/v2.0/placements/rebalance": "looks at each move that it proposes, of which there are max_moves at most",
+}
+
+
+def furnished(house: House) -> dict[str, str]:
+    """One of everything, and what fills the variables of a path, by what stands before them."""
+    house.create("/v2.0/devices", "device", {"name": "spare", "device_type": "fake"}, ADMIN)
+    pool = house.pool()
+    member, monitor, vip = house.member(pool), house.monitor(), house.vip(pool)
+    house.associate(monitor, pool)
+    house.put("/v2.0/quotas/anne", {"quota": {"vip": -1, "pool": -1}}, ADMIN)
+    gold = house.create("/v2.0/service-types", "service_type", {"name": "gold"}, ADMIN)
+    house.plant.parts.rules.create({"name": "first", "enabled": False, "wishes": {"zone": "a"}})
+    assert house.post(f"/v2.0/lb/vips/{vip['id']}/move", {"move": {}}, ADMIN).status_code == 202
+    return {
+        "/v2.0/extensions": "lbaas",
+        "/v2.0/lb/vips": vip["id"],
+        "/v2.0/lb/pools": pool["id"],
+        f"/v2.0/lb/pools/{pool['id']}/health_monitors": monitor["id"],
+        "/v2.0/lb/members": member["id"],
+        "/v2.0/lb/health_monitors": monitor["id"],
+        "/v2.0/networks": house.network["id"],
+        "/v2.0/subnets": house.subnet["id"],
+        "/v2.0/ports": vip["port_id"],
+        "/v2.0/service-types": gold["id"],
+        "/v2.0/agents": house.get("/v2.0/agents", ADMIN).json["agents"][0]["id"],
+        "/v2.0/quotas": "anne",
+        "/v2.0/devices": house.get(f"/v2.0/lb/vips/{vip['id']}/placement", ADMIN).json["placement"]["device_id"],
+    }
+
+
+def multiply(conn: sa.Connection, table: sa.Table, wanted: sa.ColumnElement[bool] | None = None, **columns: list[Any]) -> None:
+    """Rows like the first one, one for each value of ``columns``."""
+    query = sa.select(table) if wanted is None else sa.select(table).where(wanted)
+    row = dict(conn.execute(query).mappings().first() or {})
+    assert row, table.name
+    row.pop("seq", None)
+    conn.execute(
+        sa.insert(table), [{**row, **dict(zip(columns, new, strict=True))} for new in zip(*columns.values(), strict=True)]
+    )
+
+
+def ids() -> list[str]:
+    return [uuidutils.generate_uuid() for _ in range(MANY)]
+
+
+def words(word: str) -> list[str]:
+    return [f"{word}-{number:03}" for number in range(MANY)]
+
+
+def fill(conn: sa.Connection, device_id: str) -> None:
+    """``MANY`` more of every noun; the VIPs on the device."""
+    pools, vips, monitors, members, devices, types = (ids() for _ in range(6))
+    multiply(conn, models.networks, id=ids())
+    multiply(conn, models.subnets, id=ids())
+    multiply(conn, models.service_types, models.service_types.c.name == "gold", id=types, name=words("type"))
+    multiply(conn, models.pools, id=pools, vip_id=vips)
+    multiply(conn, models.vips, id=vips, pool_id=pools, port_id=vips)
+    multiply(conn, models.members, id=members, pool_id=pools)
+    multiply(conn, models.health_monitors, id=monitors)
+    multiply(conn, models.pool_monitors, pool_id=pools, monitor_id=monitors)
+    for table in (models.deployments, models.placements):
+        multiply(conn, table, table.c.device_id == device_id, resource_id=vips)
+    multiply(conn, fleet_models.moves, resource_id=vips, id=ids())
+    multiply(conn, rule_models.placement_rules, id=ids(), name=words("rule"))
+    multiply(conn, models.devices, models.devices.c.name == "spare", id=devices, name=words("device"))
+    multiply(conn, models.device_load, device_id=devices)
+    multiply(conn, models.device_agents, device_id=devices)
+    multiply(conn, models.agents, id=ids(), host=words("agent"))
+    multiply(conn, models.quotas, tenant_id=words("tenant"))
+
+
+def filled(path: str, variables: dict[str, str]) -> str:
+    """:raises KeyError: nothing is known that could stand for a variable of the path."""
+    while "{" in path:
+        before = path[: path.index("/{")]
+        path = f"{before}/{variables[before]}{path[path.index('}') + 1 :]}"
+    return path
+
+
+def statements(house: House, paths: dict[str, str]) -> dict[tuple[str, str], int]:
+    """By route and who asks: an administrator, and the tenant where a tenant may."""
+    found = {}
+    for route, path in paths.items():
+        for name, who in (("administrator", ADMIN), ("tenant", ANNE)):
+            with counted(house) as seen:
+                answer = house.get(path, who)
+            if name == "administrator":
+                assert answer.status_code == 200, (path, answer.text)
+            found[route, name] = len([statement for statement in seen if not statement.startswith(("BEGIN", "PRAGMA"))])
+    return found
+
+
+def test_every_route_reads_500_of_everything_with_as_many_statements_as_one(own_any_house: House) -> None:
+    house, variables = own_any_house, furnished(own_any_house)
+    paths = {route: filled(route, variables) for route, methods in ROUTES.items() if "GET" in methods and route not in NO_LISTS}
+    few = statements(house, paths)
+    house.database.write(lambda conn: fill(conn, variables["/v2.0/devices"]))
+    many = statements(house, paths)
+    assert many == few
+    assert {asked: count for asked, count in many.items() if count > MOST_STATEMENTS} == {}
+    for route, path in paths.items():
+        for name, schema in (ROUTES[route]["GET"].gives or {}).get("properties", {}).items():
+            if schema.get("type") == "array" and not name.endswith("_links") and route not in SHORT:
+                assert len(house.get(path, ADMIN).json[name]) >= MANY, f"{route} was not filled: add its table to fill()"

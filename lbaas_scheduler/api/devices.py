@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lbaas_scheduler.api import pages, wire
+from lbaas_scheduler.api.asked import checked
 from lbaas_scheduler.api.crud import Crud, Shape
 from lbaas_scheduler.api.operations import Call, Operation
 from lbaas_scheduler.devices import registry, schema
@@ -113,6 +114,23 @@ _HEALTH: dict[str, Any] = {
     "required": ["detail", "device_id", "failures", "load", "online", "status", "status_description"],
 }
 
+def _write_off(call: Call) -> dict[str, Any]:
+    body = checked(call.body, _WRITE_OFF, "write_off")
+    return {"write_off": call.services.devices.fleet.write_off_device(call.context, call.ids["id"], **body)}
+
+
+_WRITE_OFF: dict[str, Any] = {
+    "type": "object",
+    "properties": {"force": {"type": "boolean", "description": "true for a device that seems to be there"}},
+    "additionalProperties": False,
+}
+_WRITTEN_OFF: dict[str, Any] = {
+    "title": "DeviceWrittenOff",
+    "type": "object",
+    "properties": {"device_id": _TEXT, "settled": {"type": "integer"}, "gone": {"type": "array", "items": _TEXT}},
+    "required": ["device_id", "gone", "settled"],
+}
+
 INDEX = replace(DEVICES.index(), run=_index)
 CHECK = Operation(
     run=_check,
@@ -121,4 +139,13 @@ CHECK = Operation(
     tag=TAG,
     gives={"type": "object", "properties": {"health": _HEALTH}, "required": ["health"]},
     may_fail=(502,),
+)
+WRITE_OFF = Operation(
+    run=_write_off,
+    rule="write_off_device",
+    summary="Count as removed what a device that is gone was to remove",
+    tag=TAG,
+    envelope="write_off",
+    takes={"title": "DeviceWriteOff", **_WRITE_OFF},
+    gives={"type": "object", "properties": {"write_off": _WRITTEN_OFF}, "required": ["write_off"]},
 )

@@ -210,6 +210,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     services = {cls.service: name for name, cls in classes.items()}
     registry = _registry(conf, database, gates, assignments, quotas)
     requests: dict[str, Requests] = {}
+    reports = Reports(connector)
     parts = Parts(
         conf=conf,
         database=database,
@@ -224,7 +225,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
         connector=connector,
         quotas=quotas,
         allocator=allocator,
-        fleet=build_fleet(conf, database, placer, caster, registry, assignments, handlers_of(gates), requests),
+        fleet=build_fleet(conf, database, placer, caster, registry, assignments, handlers_of(gates), requests, reports),
     )
     requests |= {cls.service: asked for cls in classes.values() if (asked := cls.requests(parts)) is not None}
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]

@@ -316,6 +316,12 @@ def list_desired(conn: sa.Connection, device_id: str, marker: str | None, limit:
     return [_from_row(row) for row in conn.execute(page)]
 
 
+def to_be_removed(conn: sa.Connection, device_id: str, limit: int) -> list[DeploymentRow]:
+    """What a device has not let go of, ordered by resource id."""
+    leaving = sa.select(deployments).where(deployments.c.device_id == device_id, deployments.c.operation == REMOVE)
+    return [_from_row(row) for row in conn.execute(leaving.order_by(deployments.c.resource_id).limit(limit))]
+
+
 def _desire(due_at: datetime) -> sa.Update:
     return sa.update(deployments).values(
         desired_revision=deployments.c.desired_revision + 1,

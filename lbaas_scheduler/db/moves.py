@@ -253,6 +253,24 @@ def count_current(conn: sa.Connection, device_id: str) -> int:
     return conn.scalar(here) or 0
 
 
+def living(conn: sa.Connection, device_id: str, limit: int) -> tuple[list[str], int]:
+    """Resources that live on a device and are not being removed from it: ids of the first, and how many there are."""
+    c, deployed = placement_table.c, deployment_table.c
+    going = sa.exists().where(
+        deployed.resource_id == c.resource_id, deployed.device_id == c.device_id, deployed.operation == deployments.REMOVE
+    )
+    here = (c.device_id == device_id, c.role == placements.CURRENT, ~going)
+    first = sa.select(c.resource_id).where(*here).order_by(c.resource_id).limit(limit)
+    count = sa.select(sa.func.count()).select_from(placement_table).where(*here)
+    return list(conn.scalars(first)), conn.scalar(count) or 0
+
+
+def arriving(conn: sa.Connection, device_id: str) -> list[str]:
+    """Ids of resources that are on their way to a device, ascending."""
+    c = placement_table.c
+    return list(conn.scalars(sa.select(c.resource_id).where(c.device_id == device_id, c.role == TARGET).order_by(c.resource_id)))
+
+
 def _without_move(conn: sa.Connection, *where: sa.ColumnElement[bool], limit: int) -> list[placements.Placement]:
     c, deployed = placement_table.c, deployment_table.c
     staying = sa.exists().where(

@@ -254,6 +254,10 @@ class DeviceSchedulerClient(_PluginClient):
     def get_evacuation(self, context: RequestContext, id: str) -> Body:
         return self._call(context, "get_evacuation", id=id)
 
+    def write_off_device(self, context: RequestContext, id: str, force: bool = False) -> Body:
+        """A disabled device is gone for good: settle what it has not removed. ``force``: though it seems to be there."""
+        return self._call(context, "write_off_device", id=id, force=force)
+
     def get_moves(self, context: RequestContext, device_id: str | None = None, states: Sequence[str] | None = None) -> list[Body]:
         return self._list(context, "get_moves", device_id=device_id, states=states)
 

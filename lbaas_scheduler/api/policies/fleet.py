@@ -10,6 +10,7 @@ RULES = (
     rule("get_device_vips", READER, "See the VIPs on a device.", "GET /v2.0/devices/{id}/vips"),
     rule("evacuate_device", ADMIN, "Move everything off a device.", "POST /v2.0/devices/{id}/evacuate"),
     rule("check_device", ADMIN, "Ask a device how it is.", "POST /v2.0/devices/{id}/check"),
+    rule("write_off_device", ADMIN, "Give up a device that is gone for good.", "POST /v2.0/devices/{id}/write-off"),
     rule("move_vip", ADMIN, "Move a VIP to another device.", "POST /v2.0/lb/vips/{id}/move"),
     rule("get_move", ADMIN, "See what moves between devices.", "GET /v2.0/moves"),
     rule("simulate_placements", ADMIN, "See where VIPs would go.", "POST /v2.0/placements/simulate"),

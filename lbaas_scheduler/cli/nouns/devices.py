@@ -39,6 +39,18 @@ class Asked(ShowCommand):
         return shown.one(self.client.post(path)[self.answer])
 
 
+class WriteOff(ShowCommand):
+    """Count as removed what a disabled device that is gone for good was to remove."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--force", action="store_true", help="though it seems to be there")
+        add_name(parser, DEVICE)
+
+    def take_action(self, arguments: argparse.Namespace) -> Card:
+        path = f"{DEVICE.one(self.find(DEVICE, arguments.object))}/write-off"
+        return shown.one(self.client.post(path, {"write_off": {"force": arguments.force}})["write_off"])
+
+
 class State(Set):
     """Sets the administrative state that the command is called after."""
 
@@ -106,6 +118,7 @@ COMMANDS: Commands = {
         answer="evacuation",
     ),
     "device check": described(Asked, "Ask a device now how it is.", verb="check", answer="health"),
+    "device write-off": WriteOff,
     **{
         f"device {verb}": described(State, text, noun=DEVICE, options=(), state=state, view=staticmethod(_card))
         for verb, (state, text) in _STATES.items()

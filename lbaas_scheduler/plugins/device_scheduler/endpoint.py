@@ -47,6 +47,7 @@ FLEET_METHODS = (
     "evacuate_device",
     "cancel_evacuation",
     "get_evacuation",
+    "write_off_device",
     "get_moves",
     "rebalance",
     "check_device",

@@ -12,11 +12,13 @@ from lbaas_scheduler.devices.breaker import CircuitBreaker
 from lbaas_scheduler.devices.monitor import Monitor
 from lbaas_scheduler.devices.registry import Registry
 from lbaas_scheduler.devices.secrets import Vault
+from lbaas_scheduler.plugins.callbacks import Reports
 from lbaas_scheduler.plugins.casts import Caster
 from lbaas_scheduler.plugins.fleet.balancing import Balancing
 from lbaas_scheduler.plugins.fleet.mover import Mover
 from lbaas_scheduler.plugins.fleet.operations import FleetOperations
 from lbaas_scheduler.plugins.fleet.starting import PlacesResources, Requests, Starter
+from lbaas_scheduler.plugins.fleet.writing_off import WritingOff
 from lbaas_scheduler.sdk.handlers import DeviceHandler
 
 
@@ -29,8 +31,10 @@ def build_fleet(
     assignments: Assignments,
     handlers: Mapping[tuple[str, str], DeviceHandler],
     requests: Mapping[str, Requests],
+    reports: Reports,
 ) -> FleetOperations:
     """:param handlers: (service, device type) → handler.
+    :param reports: what becomes of the word that something is gone from a device.
     :param requests: service → its :data:`Requests`; may be filled later, as services are loaded.
     """
     breaker = CircuitBreaker(database, conf)
@@ -41,4 +45,5 @@ def build_fleet(
 
     vault = Vault(conf.security.encryption_keys)
     monitor = Monitor(database, handlers, vault, assignments.heard_since, tell, conf)
-    return FleetOperations(database, mover, Balancing(database, requests), monitor, breaker, registry)
+    writing_off = WritingOff(database, registry, reports, assignments.heard_since)
+    return FleetOperations(database, mover, Balancing(database, requests), monitor, breaker, registry, writing_off)

@@ -19,6 +19,7 @@ from lbaas_scheduler.domain.moves import BalancePlan, Evacuation, Move, MoveStat
 from lbaas_scheduler.errors import InvalidRequest, NotAuthorized, NotFound
 from lbaas_scheduler.plugins.fleet.balancing import Balancing
 from lbaas_scheduler.plugins.fleet.mover import Mover
+from lbaas_scheduler.plugins.fleet.writing_off import WritingOff
 
 Document = dict[str, Any]
 
@@ -39,6 +40,7 @@ class FleetOperations:
         monitor: Monitor,
         breaker: CircuitBreaker,
         registry: Registry,
+        writing_off: WritingOff,
     ) -> None:
         self._database = database
         self.mover = mover
@@ -46,6 +48,7 @@ class FleetOperations:
         self.breaker = breaker
         self._balancing = balancing
         self._registry = registry
+        self._writing_off = writing_off
 
     def move_vip(self, context: RequestContext, id: str, device_id: str | None = None) -> Document:
         """Begin to move a VIP: to a device, or to the one that the scheduler chooses. Its status stays as it is.
@@ -87,6 +90,17 @@ class FleetOperations:
         if evacuation is None:
             raise NotFound(resource="Evacuation of device", id=id)
         return _evacuation(evacuation, left, [move for move in found if move.source_id == id])
+
+    def write_off_device(self, context: RequestContext, id: str, force: bool = False) -> Document:
+        """A disabled device is gone for good: what it was to remove counts as removed. See :meth:`WritingOff.write_off`.
+
+        :returns: ``{"device_id", "settled": removals, "gone": [ids of what is deleted with it]}``.
+        """
+        _only_admins(context)
+        if not isinstance(force, bool):
+            raise InvalidRequest(reason="force must be true or false")
+        settled, gone = self._writing_off.write_off(id, force)
+        return {"device_id": id, "settled": settled, "gone": gone}
 
     def get_moves(
         self, context: RequestContext, device_id: str | None = None, states: Sequence[str] | None = None

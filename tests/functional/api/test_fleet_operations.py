@@ -17,6 +17,7 @@ REBALANCE = "/v2.0/placements/rebalance"
 POSTS: tuple[tuple[str, Any], ...] = (
     (f"{DEVICES}/{UNKNOWN}/evacuate", None),
     (f"{DEVICES}/{UNKNOWN}/check", None),
+    (f"{DEVICES}/{UNKNOWN}/write-off", {"write_off": {}}),
     (f"/v2.0/lb/vips/{UNKNOWN}/move", {"move": {}}),
 )
 
@@ -77,6 +78,17 @@ def test_an_evacuated_device_drains_and_is_left(house: House) -> None:
 def test_a_device_is_asked_how_it_is(house: House) -> None:
     health = house.post(f"{DEVICES}/{house.device['id']}/check", None, ADMIN).json["health"]
     assert (health["online"], health["status"], health["failures"]) == (True, "ONLINE", 0)
+
+
+def test_only_a_device_that_is_gone_is_written_off(house: House) -> None:
+    path = f"{DEVICES}/{house.device['id']}/write-off"
+    assert error_of(house.post(path, {"write_off": {"force": True}}, ADMIN)) == (409, "StateInvalid")
+    house.put(f"{DEVICES}/{house.device['id']}", {"device": {"admin_state": "disabled"}}, ADMIN)
+    assert error_of(house.post(path, {"write_off": {}}, ADMIN)) == (409, "StateInvalid")
+    done = house.post(path, {"write_off": {"force": True}}, ADMIN)
+    assert (done.status_code, done.json["write_off"]) == (200, {"device_id": house.device["id"], "settled": 0, "gone": []})
+    for wrong in ({"force": "yes"}, {"gone": True}, [], None):
+        assert error_of(house.post(path, {"write_off": wrong}, ADMIN)) == (400, "HTTPBadRequest"), wrong
 
 
 def test_a_simulation_says_where_vips_would_go_and_claims_nothing(house: House) -> None:

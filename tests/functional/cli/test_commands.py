@@ -208,6 +208,9 @@ def test_operators_look_ahead_move_and_even_out(cli: Cli, pool: str) -> None:
     assert cli.json("device", "evacuate", "spare")["left"] == 0
     assert cli.json("device", "show", "spare")["admin_state"] == "draining"
     assert "cannot be asked" in cli.refused("device", "check", "spare")
+    assert "disable it first" in cli.refused("device", "write-off", "spare")
+    cli.run("device", "disable", "spare")
+    assert cli.json("device", "write-off", "--force", "spare")["settled"] == 0
     cli.run("device", "delete", "spare")
 
     plan = cli.json("rebalance", "--bound", "1")

@@ -222,7 +222,10 @@ def facade(fleet: Fleet) -> DeviceSchedulerPlugin:
     types, networks = service_types(database), NetworkRegistry(database, ResourceAllocator(MemoryDriver(), KINDS))
     placer = Placer(database, SqlCandidates(database, AGENT_DOWN_SECONDS), {})
     rules = PlacementRules(database, {LB}, ALGORITHMS)
-    operations = build_fleet(fleet.conf, database, placer, fleet.caster, fleet.registry, fleet.assignments, {}, {})
+    nothing_is_reported: Any = None
+    operations = build_fleet(
+        fleet.conf, database, placer, fleet.caster, fleet.registry, fleet.assignments, {}, {}, nothing_is_reported
+    )
     return DeviceSchedulerPlugin(
         database=database,
         registry=fleet.registry,

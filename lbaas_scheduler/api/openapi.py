@@ -100,7 +100,7 @@ def _operation(
 
 def _id(path: str, method: str) -> str:
     words = re.findall(r"[a-z]+", path.removeprefix("/v2.0").lower())
-    return "_".join([method.lower(), *(words or ["versions" if path == "/" else "resources"])])
+    return "_".join([method.lower(), *(words or ["versions" if path == "/" else "collections"])])
 
 
 def _parameters(path: str, operation: Operation) -> list[Document]:
@@ -120,10 +120,9 @@ def _success(
         answer["content"] = {operation.media_type: {"schema": _hoisted(operation.gives, schemas)}}
     item = f"{path}/{{id}}"
     if method == "POST" and item in routes:
-        found = f"$response.body#/{operation.envelope}/id"
-        answer["links"] = {
-            _id(item, verb): {"operationId": _id(item, verb), "parameters": {"id": found}} for verb in routes[item]
-        }
+        above = {name: f"$request.path.{name}" for name in _VARIABLE.findall(path)}
+        found = {**above, "id": f"$response.body#/{operation.envelope}/id"}
+        answer["links"] = {_id(item, verb): {"operationId": _id(item, verb), "parameters": found} for verb in routes[item]}
     return answer
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from lbaas_scheduler.api import (
     agents,
+    allocations,
     catalogue,
     devices,
     fleet,
@@ -19,6 +20,7 @@ from lbaas_scheduler.api import (
     pools,
     ports,
     quotas,
+    resources,
     service_types,
     vips,
 )
@@ -109,4 +111,24 @@ ROUTES: Mapping[str, Methods] = {
     "/v2.0/placements/rebalance": {"GET": placements.PLAN, "POST": placements.REBALANCE},
     "/v2.0/fleet-overview": {"GET": fleet.OVERVIEW},
     "/fleet": {"GET": fleet.PAGE_OPERATION},
+    "/v2.0/resources": {"GET": resources.INDEX, "POST": resources.CREATE},
+    "/v2.0/resources/allocations": {
+        "GET": allocations.EVERYWHERE,
+        "POST": allocations.CREATE_MANY,
+        "DELETE": allocations.RELEASE_OWNER,
+    },
+    "/v2.0/resources/history": {"GET": resources.HISTORY},
+    "/v2.0/resources/check": {"GET": resources.CHECK},
+    "/v2.0/resources/keys": {"GET": resources.KEYS},
+    "/v2.0/resources/reconcile": {"POST": resources.RECONCILE},
+    "/v2.0/resources/{kind}/{name}": {"GET": resources.READ, "PUT": resources.UPDATE, "DELETE": resources.DELETE},
+    "/v2.0/resources/{kind}/{name}/usage": {"GET": resources.USAGE},
+    "/v2.0/resources/{kind}/{name}/history": {"GET": resources.HISTORY_OF_POOL},
+    "/v2.0/resources/{kind}/{name}/release": {"POST": allocations.RELEASE},
+    "/v2.0/resources/{kind}/{name}/allocations": {"GET": allocations.INDEX, "POST": allocations.CREATE},
+    "/v2.0/resources/{kind}/{name}/allocations/{id}": {
+        "GET": allocations.READ,
+        "PUT": allocations.UPDATE,
+        "DELETE": allocations.DELETE,
+    },
 }

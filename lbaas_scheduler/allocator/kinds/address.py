@@ -37,8 +37,8 @@ class Address(Resource):
         if net.prefixlen == net.max_prefixlen:
             raise configs.invalid(self.kind, f"cidr: {net} is a single address; give at most /{net.max_prefixlen - 1}")
         text = config.get("ranges", "")
-        given = inet.ranges(self.kind, "ranges", text, net) if text else []
-        parent = config.get("parent", "") and configs.name(self.kind, config, "parent", "")
+        given = [] if text == "" else inet.ranges(self.kind, "ranges", text, net)
+        parent = configs.name_or_none(self.kind, config, "parent")
         scope = configs.name(self.kind, config, "address_scope", scope_name(pool.scope))
         claims = Spans.of(given or [inet.span(net)])
         part = Part(
@@ -91,7 +91,7 @@ class Address(Resource):
         listed = config.get("reserved", [])
         if not isinstance(listed, list | tuple):
             raise configs.invalid(self.kind, f"reserved is {listed!r:.80}; give a list of addresses")
-        gateway = [config["gateway"]] if config.get("gateway") else []
+        gateway = [config["gateway"]] if config.get("gateway", "") not in ("", None) else []
         usable, found = inet.hosts(net), {}
         for text, what in (*((text, "gateway") for text in gateway), *((text, "reserved") for text in listed)):
             number = inet.to_number(inet.address(self.kind, what, text))

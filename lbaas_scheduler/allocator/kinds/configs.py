@@ -31,6 +31,11 @@ def name(kind: str, config: Mapping[str, Any], word: str, default: str) -> str:
     return value
 
 
+def name_or_none(kind: str, config: Mapping[str, Any], word: str) -> str:
+    """As :func:`name`; "" where nothing is named."""
+    return "" if config.get(word, "") == "" else name(kind, config, word, "")
+
+
 def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 

@@ -28,7 +28,9 @@ class Vlan(Resource):
     def define(self, pool: Pool, config: Mapping[str, Any]) -> Definition:
         configs.known_words(self.kind, config, WORDS)
         network = configs.name(self.kind, config, "physical_network", "default")
-        text = config.get("ranges", "") or f"{FIRST}-{LAST}"
+        text = config.get("ranges", "")
+        # Not "or": 0 and [] stand for nothing.
+        text = f"{FIRST}-{LAST}" if text == "" else text
         numbers = ranges.parse(self.kind, "ranges", text, FIRST, LAST)
         part = Part(domain_of(network), numbers, numbers, "no vlans available")
         return Definition({"ranges": text, "physical_network": network}, {"": part}, {})

@@ -46,7 +46,7 @@ class Vxlan(Resource):
             "underlay": configs.name(self.kind, config, "underlay", "default"),
             "local_vlan": configs.choice(self.kind, config, "local_vlan", ("shared", "per_host", "none"), "shared"),
             "local_vlans": config.get("local_vlans", f"{vlan.FIRST}-{vlan.LAST}"),
-            "local_network": config.get("local_network", "") and configs.name(self.kind, config, "local_network", ""),
+            "local_network": configs.name_or_none(self.kind, config, "local_network"),
             "capacity_check": configs.choice(self.kind, config, "capacity_check", ("full", "lazy", "off"), "full"),
         }
         numbers = parse_range(words["range"], paired=words["local_vlan"] != "none")

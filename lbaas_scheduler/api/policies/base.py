@@ -25,9 +25,9 @@ def rule(name: str, who: str, description: str, *places: str) -> policy.Document
     return policy.DocumentedRuleDefault(name, who, description, operations)
 
 
-def crud(name: str, collection: str, path: str, read: str, write: str) -> Sequence[policy.DocumentedRuleDefault]:
-    """The four rules of a noun."""
-    words, one = "VIP" if name == "vip" else name.replace("_", " "), f"{path}/{{id}}"
+def crud(name: str, collection: str, path: str, read: str, write: str, one: str = "") -> Sequence[policy.DocumentedRuleDefault]:
+    """The four rules of a noun. ``one``: the path of an object, where it is not ``<path>/{id}``."""
+    words, one = "VIP" if name == "vip" else name.replace("_", " "), one or f"{path}/{{id}}"
     return (
         rule(f"get_{name}", read, f"See {collection.replace('_', ' ')}.", f"GET {path}", f"GET {one}"),
         rule(f"create_{name}", write, f"Create a {words}.", f"POST {path}"),

@@ -41,7 +41,7 @@ MAX_SHAPES = 256
 
 PIVOT_STEPS = 1_000_000
 
-VERSION = sa.select(sa.func.coalesce(sa.func.max(sched_classes.c.id), 0)).scalar_subquery().label("version")
+VERSION = sa.select(sa.func.coalesce(sa.func.max(sched_classes.c.id), sa.literal_column("0"))).scalar_subquery().label("version")
 """Of the device classes: so that reading a page tells whether the classes it was read for are still all there are."""
 
 
@@ -54,9 +54,13 @@ _LOAD_COLUMNS = ("seq", "device_id", "rank", *_COUNTERS)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a page's statement looks like, apart from values. ``demand``: names of resource classes, ascending."""
+    """What a page's statement looks like, apart from values. ``demand``: names of resource classes, ascending.
+
+    The size is part of it, since PostgreSQL plans for a LIMIT that it cannot see as if it were a tenth of the table.
+    """
 
     source: Source
+    size: int
     classes: int
     demand: tuple[str, ...]
     networks: int
@@ -74,6 +78,7 @@ def page(query: PageQuery, heard_since: datetime) -> Statement:
     demand = sorted(request.demand.items())
     shape = Shape(
         source=query.source,
+        size=query.size,
         classes=len(query.class_ids),
         demand=tuple(name for name, _ in demand),
         networks=len(request.networks),
@@ -81,7 +86,7 @@ def page(query: PageQuery, heard_since: datetime) -> Statement:
         hinted=request.device_hint is not None,
         dedicated=request.tenancy is Tenancy.DEDICATED,
     )
-    values: dict[str, Any] = {"tenant": request.tenant_id, "size": query.size, "heard_since": heard_since}
+    values: dict[str, Any] = {"tenant": request.tenant_id, "heard_since": heard_since}
     values |= {f"class_{number}": class_id for number, class_id in enumerate(sorted(query.class_ids))}
     values |= {f"amount_{number}": amount for number, (_, amount) in enumerate(demand)}
     values |= {f"network_{number}": network_id for number, network_id in enumerate(request.networks)}
@@ -130,13 +135,13 @@ def _merged(shape: Shape, heads: Sequence[sa.Select[Any]]) -> sa.Subquery:
     """The first of the first, so that what follows looks at one page, whatever the number of classes."""
     union = sa.union_all(*heads).subquery("heads")
     first = sa.select(*(union.c[name] for name in ("part", *_LOAD_COLUMNS)))
-    return first.order_by(*_order(shape.source, union.c)).limit(_SIZE).subquery("merged")
+    return first.order_by(*_order(shape.source, union.c)).limit(_constant(shape.size)).subquery("merged")
 
 
 def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
     """The first rows of one class in the order of the source; a RANDOM page goes round at the end."""
     base = sa.select(*(Load[name] for name in _LOAD_COLUMNS)).where(
-        Load.class_id == sa.bindparam(f"class_{number}"), Load.open == 1, *_room(shape.demand)
+        Load.class_id == sa.bindparam(f"class_{number}"), Load.open == _constant(1), *_room(shape.demand)
     )
     base = base.where(open_to_tenant(shape.dedicated))
     if shape.seen:
@@ -153,11 +158,14 @@ def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
         parts = [base.order_by(*_order(shape.source, Load))]
     # A SELECT of its own around each: SQLite takes no LIMIT in the branches of a UNION.
     return [
-        sa.select(sa.literal_column(str(turn)).label("part"), part.limit(_SIZE).subquery()) for turn, part in enumerate(parts)
+        sa.select(_constant(turn).label("part"), part.limit(_constant(shape.size)).subquery())
+        for turn, part in enumerate(parts)
     ]
 
 
-_SIZE = sa.bindparam("size", type_=sa.Integer)
+def _constant(number: int) -> sa.ColumnElement[int]:
+    """A number of ours, in the text: what is no parameter need not be bound each time, and a plan can be made for it."""
+    return sa.literal_column(str(number), sa.BigInteger)
 
 
 def _order(source: Source, c: Any) -> tuple[sa.ColumnElement[Any], ...]:
@@ -214,12 +222,12 @@ def room_for(resource_class: str, amount: sa.ColumnElement[int]) -> sa.ColumnEle
     """That a device of ``device_load`` has room for ``amount`` of ``resource_class``."""
     if resource_class in STANDARD_CLASSES:
         used, limit = Load[f"{resource_class.lower()}_used"], Load[f"{resource_class.lower()}_max"]
-        return sa.or_(limit == UNLIMITED, used + amount <= limit)
+        return sa.or_(limit == _constant(UNLIMITED), used + amount <= limit)
     own = device_capacities.c
     return sa.exists().where(
         own.device_id == Load.device_id,
         own.resource_class == resource_class,
-        sa.or_(own.limit == UNLIMITED, own.used + amount <= own.limit),
+        sa.or_(own.limit == _constant(UNLIMITED), own.used + amount <= own.limit),
     )
 
 

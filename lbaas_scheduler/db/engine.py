@@ -145,6 +145,21 @@ def _begin(connection: Connection) -> None:
     connection.info["in_transaction"] = True
 
 
+def reader(engine: Engine) -> Engine:
+    """The engine of transactions that only read; end them with :func:`end_read`."""
+    return engine.execution_options(postgresql_readonly=True) if engine.dialect.name == "postgresql" else engine
+
+
+def end_read(conn: Connection) -> None:
+    """Let go of what a read has seen. Where that is not said, the connection's pool rolls back.
+
+    psycopg forgets all statements that it prepared at each ROLLBACK, and PostgreSQL would plan every one anew: twice as long as
+    it needs to run a page of candidates. A transaction that may not write can be committed as well.
+    """
+    if conn.dialect.name == "postgresql":
+        conn.commit()
+
+
 def is_memory(engine: Engine) -> bool:
     """Whether all threads share the one connection of an in-memory SQLite database."""
     return isinstance(engine.pool, pool.StaticPool)

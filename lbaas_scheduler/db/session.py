@@ -49,7 +49,7 @@ class Database:
 
     def __init__(self, engine: Engine, pauses: tuple[float, float, int], growing: bool = True) -> None:
         self.engine = engine
-        self._writer = engines.writer(engine)
+        self._reader, self._writer = engines.reader(engine), engines.writer(engine)
         self._first_pause, self._longest_pause, retries = pauses
         # oslo.db's decorator takes -1 for "never", its options for "always".
         self._retries = math.inf if retries < 0 else retries
@@ -74,7 +74,7 @@ class Database:
         return cls(engine, (first, options.db_max_retry_interval, options.db_max_retries), growing)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Run ``work`` in one transaction that is rolled back: what it writes is lost.
+        """Run ``work`` in one transaction that must not write: what it writes is lost, or refused (PostgreSQL).
 
         Repeated, errors and all, as :meth:`write`.
         """
@@ -109,8 +109,10 @@ class Database:
         self.engine.dispose()
 
     def _read_once(self, work: Callable[[Connection], T]) -> T:
-        with self._read_turn, self.engine.connect() as conn:
-            return work(conn)
+        with self._read_turn, self._reader.connect() as conn:
+            result = work(conn)
+            engines.end_read(conn)
+            return result
 
     def _write_once(self, work: Callable[[Connection], T]) -> T:
         with self._write_turn, self._writer.begin() as conn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 import sqlalchemy as sa
@@ -48,9 +49,21 @@ def test_a_duplicate_key_comes_out_as_oslo_dbs_error_after_one_try(database: Dat
     assert len(tries) == 1
 
 
-def test_what_a_read_writes_is_lost(database: Database) -> None:
-    database.read(add_one)
+def test_what_a_read_writes_is_lost_or_refused(database: Database) -> None:
+    refuses = database.engine.dialect.name == "postgresql"
+    with pytest.raises(oslo_db_exception.DBError, match="read-only") if refuses else nullcontext():
+        database.read(add_one)
     assert value_of(database) == 0
+
+
+def test_what_postgresql_prepared_outlives_reads_and_writes(postgresql_url: str) -> None:
+    database = open_database(postgresql_url)
+    names = sa.text("SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%often%'")
+    for _ in range(10):  # psycopg prepares what it has seen five times
+        database.read(lambda conn: conn.execute(sa.text("SELECT 1 AS often")).all())
+        database.write(lambda conn: conn.execute(sa.text("SELECT 2 AS other")).all())
+    assert database.read(lambda conn: conn.scalars(names).all())
+    database.dispose()
 
 
 @pytest.mark.parametrize("outer", ["read", "write"])

@@ -16,8 +16,8 @@ from oslo_config import cfg
 
 from lbaas_scheduler.conf import opts
 from lbaas_scheduler.db import sched_classes
+from lbaas_scheduler.db.allocator_models import allocator_allocations
 from lbaas_scheduler.db.models import (
-    addresses,
     agents,
     deployments,
     device_agents,
@@ -114,7 +114,8 @@ def new_request(tenant: str) -> ScheduleRequest:
 
 
 INSERT_VIP = sa.insert(vips)
-INSERT_ADDRESS = sa.insert(addresses)
+INSERT_ADDRESS = sa.insert(allocator_allocations)
+ADDRESS = {it.name: 0 if isinstance(it.type, sa.Integer) else "" for it in allocator_allocations.c if not it.nullable}
 INSERT_DEPLOYMENT = sa.insert(deployments)
 
 
@@ -124,7 +125,8 @@ def write_vip(conn: sa.Connection, vip_id: str, device_id: str, tenant: str) -> 
     vip = {"id": vip_id, "tenant_id": tenant, "subnet_id": "subnet", "address": "10.0.0.9", "port_id": vip_id, "protocol": "HTTP"}
     rest = {"protocol_port": 80, "pool_id": vip_id, "service_type_id": "default", "status": "PENDING_CREATE", "created_at": now}
     conn.execute(INSERT_VIP, vip | rest)
-    conn.execute(INSERT_ADDRESS, {"subnet_id": "subnet", "value": uuid.UUID(vip_id).hex, "owner_id": vip_id})
+    address = {"id": vip_id, "domain": "net", "value": uuid.UUID(vip_id).hex, "pool_id": "subnet", "kind": "address"}
+    conn.execute(INSERT_ADDRESS, ADDRESS | address | {"owner_type": "vip", "owner_id": vip_id, "created_at": now})
     deployment = {"resource_id": vip_id, "device_id": device_id, "operation": "apply", "epoch": 1, "desired_revision": 1}
     conn.execute(INSERT_DEPLOYMENT, deployment | {"due_at": now, "pending_since": now})
 

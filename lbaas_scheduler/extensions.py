@@ -88,7 +88,7 @@ def load_service_plugin(name: str, base: type[T]) -> type[T]:
 
 
 def load_network_connector(conf: cfg.ConfigOpts, base: type[T]) -> type[T]:
-    """The class that ``[DEFAULT] network_connector`` names. Its builder knows what it is built with."""
+    """The class that ``[DEFAULT] network_connector`` names, as ``lbaas_scheduler.sdk.networks`` describes it."""
     return load_class(NETWORK_CONNECTORS, conf.network_connector, base)
 
 

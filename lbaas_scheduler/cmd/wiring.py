@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -28,7 +28,9 @@ from lbaas_scheduler.devices.assignments import Assignments
 from lbaas_scheduler.devices.registry import Registry
 from lbaas_scheduler.devices.secrets import Vault
 from lbaas_scheduler.errors import ConfigurationError
+from lbaas_scheduler.networks.local import LocalConnector
 from lbaas_scheduler.networks.registry import NetworkRegistry
+from lbaas_scheduler.networks.upkeep import OwnerProbe, Upkeep
 from lbaas_scheduler.plugins.agents import AgentDirectory
 from lbaas_scheduler.plugins.base import Parts, ServicePluginBase
 from lbaas_scheduler.plugins.callbacks import AgentCallbacks
@@ -149,7 +151,8 @@ def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
     plant = assemble(conf, AgentAPI(transport))
     parts = plant.parts
     reports = Reports(parts.connector)
-    callbacks = AgentCallbacks(parts.database, parts.agents, reports, documents.load)
+    cast = parts.caster.cast
+    callbacks = AgentCallbacks(parts.database, parts.agents, reports, documents.load, parts.connector.wirings, cast=cast)
     fleet = parts.fleet
     reconciler = Reconciler(
         parts.database,
@@ -158,7 +161,7 @@ def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
         reports,
         conf,
         breaker=fleet.breaker,
-        more=fleet.mover.steps(),
+        more=(*fleet.mover.steps(), *_upkeep(parts)),
     )
     rest = RestServer(conf, rest_application(plant, partial(ping, transport))) if conf.api.enabled else None
     endpoints = [AllocatorEndpoint(plant.resources)]
@@ -200,13 +203,15 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     gates = build_gates(conf)
     meters = Meters()
     metered = MeteredAgents(control, meters)
-    caster = Caster(database, metered, documents.load)
+    connector = extensions.load_network_connector(conf, NetworkConnector)(  # type: ignore[call-arg]
+        database, allocator, conf.allocator.hold_ttl_seconds, conf.allocator.address_pick
+    )
+    caster = Caster(database, metered, documents.load, connector.wirings)
     assignments = Assignments(database, conf.scheduler.agent_down_seconds)
     directory = AgentDirectory(database, assignments, caster, metered, conf.scheduler.agent_down_seconds)
-    connector = extensions.load_network_connector(conf, NetworkConnector)(database)  # type: ignore[call-arg]
     classes = _plugin_classes(conf)
     quotas = Quotas(database, conf)
-    placer = build_placer(conf, database, gates)
+    placer = build_placer(conf, database, gates, connector)
     services = {cls.service: name for name, cls in classes.items()}
     registry = _registry(conf, database, gates, assignments, quotas)
     requests: dict[str, Requests] = {}
@@ -221,7 +226,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
         rules=PlacementRules(database, services, placer.algorithms()),
         agents=directory,
         caster=caster,
-        networks=NetworkRegistry(database),
+        networks=NetworkRegistry(database, allocator, conf.allocator.address_pick),
         connector=connector,
         quotas=quotas,
         allocator=allocator,
@@ -231,6 +236,14 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
     resources = Resources(allocator_api.AllocatorAPI(allocator), conf)
     return Plant(parts, plugins, assignments, meters, resources)
+
+
+def _upkeep(parts: Parts) -> Sequence[Callable[[], None]]:
+    """What the allocator is asked to do from time to time, if its values are given by this package's own connector."""
+    connector = parts.connector
+    if not isinstance(connector, LocalConnector):
+        return ()
+    return Upkeep(parts.allocator, connector.segments, OwnerProbe(parts.database), parts.conf).steps()
 
 
 def _loaded(plugins: Sequence[ServicePluginBase], kind: type[Plugin]) -> Plugin:

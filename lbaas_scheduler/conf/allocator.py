@@ -86,6 +86,22 @@ OPTS: tuple[cfg.Opt, ...] = (
         help="How long a value may be held while a placement is under way; afterwards reconciling takes it back. Raise it where "
         "placements wait for slow systems.",
     ),
+    cfg.StrOpt(
+        "address_pick",
+        default="lowest",
+        choices=["lowest", "random", "next_fit", "longest_free"],
+        help="Which free address of a subnet a VIP gets that asks for none. Take 'random' where many servers place VIPs in one "
+        "subnet at once, so that they do not reach for the same one; 'longest_free' where what remembers addresses, such as a "
+        "neighbour's cache, should have the time to forget them. Holds for subnets that are made or changed from then on.",
+    ),
+    cfg.FloatOpt(
+        "reconcile_interval_seconds",
+        default=300.0,
+        min=0.0,
+        help="How often each server takes back what nobody wants any more: holds that are over, values of VIPs that are gone. "
+        "Lower it where etcd keeps the allocations and placements often die half-way; each round reads all allocations. 0 leaves "
+        "it to whoever calls for it.",
+    ),
     cfg.FloatOpt(
         "owner_grace_delay_seconds",
         default=3600.0,

@@ -7,11 +7,13 @@ device's hot row, so that counting them and adding one cannot be overtaken.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db.models import device_networks
+from lbaas_scheduler.db.chunks import chunks
+from lbaas_scheduler.db.models import device_networks, networks, subnets, vips
 from lbaas_scheduler.domain.devices import Device
 
 C = device_networks.c
@@ -44,13 +46,47 @@ def fits(conn: Connection, device: Device, network_ids: Collection[str]) -> bool
     return len(room) < len(device.interfaces) or new <= sum(max(0, free) for free in room)
 
 
-def detach(conn: Connection, device_id: str, network_ids: Collection[str]) -> None:
-    """Unwire the networks for one resource; the last one frees the VLAN."""
+def detach(conn: Connection, device_id: str, network_ids: Collection[str]) -> bool:
+    """Unwire the networks for one resource; the last one frees the VLAN.
+
+    :returns: whether one of them was freed.
+    """
     if not network_ids:
-        return
+        return False
     of_these = sa.and_(C.device_id == device_id, C.network_id.in_(sorted(network_ids)))
     conn.execute(sa.update(device_networks).where(of_these).values(vips=C.vips - 1))
-    conn.execute(sa.delete(device_networks).where(of_these, C.vips <= 0))
+    return bool(conn.execute(sa.delete(device_networks).where(of_these, C.vips <= 0)).rowcount)
+
+
+def wired(conn: Connection, device_id: str, network_ids: Collection[str]) -> list[sa.Row[Any]]:
+    """Those of the networks that the device has, by their ids."""
+    these = sa.select(device_networks).where(C.device_id == device_id, C.network_id.in_(sorted(network_ids)))
+    return list(conn.execute(these.order_by(C.network_id)))
+
+
+def set_segment(conn: Connection, device_id: str, network_id: str, segment: int) -> None:
+    """By which VLAN id the device knows the network."""
+    row = sa.and_(C.device_id == device_id, C.network_id == network_id)
+    conn.execute(sa.update(device_networks).where(row).values(segment=segment))
+
+
+def wirings(conn: Connection, device_ids: Collection[str], vip_ids: Collection[str]) -> list[sa.Row[Any]]:
+    """How each of the devices reaches the networks of each of the VIPs, as far as they are wired."""
+    query = (
+        sa.select(
+            vips.c.id.label("vip_id"),
+            device_networks,
+            networks.c.network_type,
+            networks.c.segmentation_id,
+            networks.c.physical_network,
+            subnets.c.gateway_ip,
+        )
+        .join_from(vips, subnets, subnets.c.id == vips.c.subnet_id)
+        .join(networks, networks.c.id == subnets.c.network_id)
+        .join(device_networks, C.network_id == networks.c.id)
+        .where(C.device_id.in_(sorted(device_ids)))
+    )
+    return [row for ids in chunks(vip_ids) for row in conn.execute(query.where(vips.c.id.in_(ids)))]
 
 
 _ROW = sa.and_(C.device_id == sa.bindparam("device"), C.network_id == sa.bindparam("network"))

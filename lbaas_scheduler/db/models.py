@@ -281,14 +281,6 @@ subnets = table(
     required("created_at", UtcDateTime),
 )
 
-addresses = table(
-    "addresses",
-    # 32 hexadecimal digits (an IPv4 address is left-padded), so that the order of the text is the order of the numbers.
-    sa.Column("subnet_id", Id, sa.ForeignKey("subnets.id"), primary_key=True),
-    sa.Column("value", sa.String(32), primary_key=True),
-    sa.Column("owner_id", Id, nullable=False, index=True),
-)
-
 # --- load balancers ---------------------------------------------------------------------------------------------------
 
 

@@ -210,23 +210,31 @@ def roll_back(conn: sa.Connection, resource_id: str, target_id: str, error: str)
     return True
 
 
-def leave(conn: sa.Connection, resource_id: str, device_id: str) -> None:
-    """A device confirmed that it has nothing left of a resource that lives elsewhere. Repeatable."""
-    placements.release(conn, resource_id, leaving(device_id))
+def leave(conn: sa.Connection, resource_id: str, device_id: str) -> placements.Released | None:
+    """A device confirmed that it has nothing left of a resource that lives elsewhere. Repeatable.
+
+    :returns: what it gave back.
+    """
+    released = placements.let_go(conn, resource_id, leaving(device_id))
     row = moves.c
     for_good = sa.update(moves).where(row.resource_id == resource_id).values(updated_at=clock.utcnow())
     gone = for_good.where(row.state == MoveState.REMOVING, row.source_id == device_id)
     conn.execute(gone.values(state=MoveState.DONE))
     undone = for_good.where(row.state == MoveState.ROLLING_BACK, row.target_id == device_id)
     conn.execute(undone.values(state=MoveState.FAILED))
+    return released
 
 
-def forget(conn: sa.Connection, resource_id: str) -> None:
-    """The resource is gone: give back what it holds anywhere, and forget its move. Repeatable."""
+def forget(conn: sa.Connection, resource_id: str) -> list[placements.Released]:
+    """The resource is gone: give back what it holds anywhere, and forget its move. Repeatable.
+
+    :returns: what it gave back, device by device.
+    """
     held = sa.select(placement_table.c.role).where(placement_table.c.resource_id == resource_id)
-    for role in conn.scalars(held.order_by(placement_table.c.device_id)).all():
-        placements.release(conn, resource_id, role)
+    roles = conn.scalars(held.order_by(placement_table.c.device_id)).all()
+    released = [placements.let_go(conn, resource_id, role) for role in roles]
     conn.execute(sa.delete(moves).where(moves.c.resource_id == resource_id))
+    return [it for it in released if it is not None]
 
 
 def to_be_evacuated(conn: sa.Connection, device_id: str, limit: int) -> list[placements.Placement]:

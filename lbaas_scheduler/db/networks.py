@@ -47,6 +47,10 @@ def find(conn: Connection, network_id: str) -> Row[Any] | None:
     return conn.execute(_NETWORKS.where(networks.c.id == network_id)).one_or_none()
 
 
+def by_ids(conn: Connection, network_ids: Collection[str]) -> list[Row[Any]]:
+    return [row for ids in chunks(network_ids) for row in conn.execute(_NETWORKS.where(networks.c.id.in_(ids)))]
+
+
 def rows(conn: Connection, listing: Listing, tenant_id: str | None) -> list[Row[Any]]:
     """``tenant_id``: his networks and the shared ones; None = all."""
     base = _NETWORKS if tenant_id is None else _NETWORKS.where(sa.or_(networks.c.tenant_id == tenant_id, networks.c.shared))

@@ -44,6 +44,14 @@ class Placement:
     trail: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Released:
+    """``networks``: some of these, or all, are not wired to the device any more; () = all are as they were."""
+
+    device_id: str
+    networks: tuple[str, ...]
+
+
 def claim(conn: Connection, request: ScheduleRequest, candidate: Candidate) -> str | None:
     """Take what ``request`` demands on the candidate's device, all or nothing.
 
@@ -91,25 +99,35 @@ def release(conn: Connection, resource_id: str, role: str = CURRENT) -> bool:
 
     :returns: whether there was one.
     """
+    return let_go(conn, resource_id, role) is not None
+
+
+def let_go(conn: Connection, resource_id: str, role: str = CURRENT) -> Released | None:
+    """As :func:`release`.
+
+    :returns: what came of it; None = there was no placement.
+    """
     placement = get(conn, resource_id, role)
     if placement is None:
-        return False
+        return None
     gone = conn.execute(sa.delete(placements).where(_key(resource_id, role)))
     if gone.rowcount == 0:  # somebody else released it since it was read
-        return False
-    give_back(conn, placement.device_id, placement.amounts, placement.networks)
-    return True
+        return None
+    freed = give_back(conn, placement.device_id, placement.amounts, placement.networks)
+    return Released(placement.device_id, placement.networks if freed else ())
 
 
-def give_back(conn: Connection, device_id: str, amounts: Amounts, networks: Collection[str]) -> None:
-    """Undo a claim on a device."""
+def give_back(conn: Connection, device_id: str, amounts: Amounts, networks: Collection[str]) -> bool:
+    """Undo a claim on a device.
+
+    :returns: whether one of the networks is not wired to it any more.
+    """
     standard = _standard(amounts)
     if standard:
         _add(conn, device_id, {name: -amount for name, amount in standard.items()})
     for name, amount in _own_classes(amounts):
         conn.execute(_ADD_OWN, {"device": device_id, "name": name, "amount": -amount})
-    if networks:
-        device_networks.detach(conn, device_id, networks)
+    return device_networks.detach(conn, device_id, networks)
 
 
 def get(conn: Connection, resource_id: str, role: str = CURRENT) -> Placement | None:

@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from lbaas_scheduler.allocator.kinds import ranges, vlan
 from lbaas_scheduler.db.models import STANDARD_CLASSES
 from lbaas_scheduler.devices.schema import SECRET_KEY
 from lbaas_scheduler.domain import capacity as capacities
 from lbaas_scheduler.domain import traits
 from lbaas_scheduler.domain.capacity import UNLIMITED, Capacity
-from lbaas_scheduler.domain.devices import Device, Interface, Management
+from lbaas_scheduler.domain.devices import FLAT, Device, Interface, Management
 from lbaas_scheduler.domain.statuses import AdminState, Form
 from lbaas_scheduler.errors import InvalidRequest
 
@@ -173,10 +174,25 @@ def _capacity(name: str, given: Mapping[str, Any]) -> Capacity:
 
 
 def _interfaces(given: Collection[Mapping[str, Any]]) -> tuple[Interface, ...]:
-    made = tuple(Interface(it["name"], int(it.get("max_vlans", UNLIMITED)), it.get("physical_network", "")) for it in given)
+    made = tuple(_interface(it) for it in given)
     if len({interface.name for interface in made}) < len(made):
         raise InvalidRequest("interfaces: every interface must have a name of its own.")
     return made
+
+
+def _interface(given: Mapping[str, Any]) -> Interface:
+    name, kind, vlans = given["name"], given.get("kind", FLAT), given.get("vlans", "")
+    most = int(given.get("max_vlans", UNLIMITED))
+    if kind == FLAT:
+        if vlans:
+            raise InvalidRequest(f"interfaces: {name[:64]} is flat and has no use for vlans; give it the kind vlan or vxlan.")
+    else:
+        ids = ranges.parse("vlan", "vlans", vlans or f"{vlan.FIRST}-{vlan.LAST}", vlan.FIRST, vlan.LAST).size
+        if most > ids:
+            raise InvalidRequest(f"interfaces: {name[:64]} has {ids} vlans, which is less than its max_vlans {most}.")
+        # What runs out first is found out before a device is chosen.
+        most = ids if most == UNLIMITED else most
+    return Interface(name, most, given.get("physical_network", ""), kind, vlans)
 
 
 def _extra(given: Any, path: str = "extra") -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 
+from lbaas_scheduler.domain.devices import FLAT, VLAN, VXLAN
 from lbaas_scheduler.domain.statuses import AdminState, Form
 from lbaas_scheduler.errors import InvalidRequest
 
@@ -109,9 +110,11 @@ _INTERFACE = {
         "name": _text(64, 1),
         "max_vlans": {**_integer(-1, 4094), "description": "an integer from 0 to 4094, or -1 for unlimited"},
         "physical_network": _text(64),
+        "kind": {"type": "string", "enum": [FLAT, VLAN, VXLAN], "description": "flat, vlan or vxlan"},
+        "vlans": {**_text(1000), "description": "ranges of VLAN ids such as '100-199, 300-399'; '' = 1-4094"},
     },
     "additionalProperties": False,
-    "description": "an object {name, max_vlans, physical_network}",
+    "description": "an object {name, max_vlans, physical_network, kind, vlans}",
 }
 
 CHANGEABLE: dict[str, Any] = {

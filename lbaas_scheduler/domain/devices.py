@@ -9,6 +9,9 @@ from typing import Any
 from lbaas_scheduler.domain.capacity import Capacity, Usage
 from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus, Form
 
+FLAT, VLAN, VXLAN = "flat", "vlan", "vxlan"
+"""Kinds of interfaces."""
+
 
 @dataclass(frozen=True, slots=True)
 class Management:
@@ -27,11 +30,22 @@ class Management:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A network interface of a device. ``max_vlans`` = how many networks it carries at once; −1 = unlimited."""
+    """A network interface of a device. ``max_vlans`` = how many networks it carries at once; −1 = unlimited.
+
+    ``kind``: how it tells networks apart: ``flat``: it does not; ``vlan``: by VLAN ids, a network of type vlan by its own and any
+    other by one of ``vlans`` ("100-199, 300-399"; "" = all); ``vxlan``: it carries VXLANs, and knows each by one of ``vlans``.
+    """
 
     name: str
     max_vlans: int = -1
     physical_network: str = ""
+    kind: str = FLAT
+    vlans: str = ""
+
+    @property
+    def tagged(self) -> bool:
+        """Whether each of its networks needs a VLAN id."""
+        return self.kind != FLAT
 
 
 @dataclass(frozen=True, slots=True)

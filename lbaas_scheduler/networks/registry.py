@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from typing import Any
 
@@ -9,14 +10,27 @@ from oslo_context.context import RequestContext
 from oslo_utils import uuidutils
 from sqlalchemy.engine import Connection, Row
 
+from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.db import networks
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.listing import Listing
-from lbaas_scheduler.errors import Conflict, InvalidRequest, NetworkNotFound, NotAuthorized, SubnetInUse, SubnetNotFound
+from lbaas_scheduler.errors import (
+    Conflict,
+    InvalidRequest,
+    NetworkNotFound,
+    NotAuthorized,
+    SubnetInUse,
+    SubnetNotFound,
+    Unavailable,
+)
 from lbaas_scheduler.networks import rules
+from lbaas_scheduler.networks.address_pools import AddressPools
+from lbaas_scheduler.networks.joint import Joint
 from lbaas_scheduler.networks.schemas import NETWORK, SUBNET
 from lbaas_scheduler.schemas.access import Fields, Filters, is_id, listing, owner, projected
 from lbaas_scheduler.schemas.attributes import Body, Verb, accept
+
+LOG = logging.getLogger(__name__)
 
 Document = dict[str, Any]
 
@@ -27,10 +41,16 @@ OPERATORS_OWN = ("shared", "network_type", "physical_network", "segmentation_id"
 
 
 class NetworkRegistry:
-    """Tenants keep their own networks, and use those that administrators share."""
+    """Tenants keep their own networks, and use those that administrators share.
 
-    def __init__(self, database: Database) -> None:
+    :param allocator: gets a pool of addresses for each subnet.
+    :param pick: which of a subnet's free addresses VIPs get: one of the allocator's words.
+    """
+
+    def __init__(self, database: Database, allocator: ResourceAllocator, pick: str = "lowest") -> None:
         self._database = database
+        self._joint = Joint(database, allocator)
+        self._pools = AddressPools(pick)
 
     def create_network(self, context: RequestContext, network: Body) -> Document:
         _check_operators_own(context, network)
@@ -106,15 +126,21 @@ class NetworkRegistry:
         values["id"] = uuidutils.generate_uuid()
         values |= _geometry(values)
 
-        def work(conn: Connection) -> Document:
+        def work(conn: Connection) -> Row[Any]:
             _check_own(context, _find_network(conn, context, values["network_id"]))
             networks.lock(conn, values["network_id"])
             if networks.find_subnet(conn, values["id"]) is None:  # else a commit whose answer got lost
                 _check_apart(conn, values["network_id"], rules.parse_cidr(values["cidr"]))
                 networks.insert_subnet(conn, values)
-            return _subnet(_find_subnet(conn, context, values["id"]))
+            row = _find_subnet(conn, context, values["id"])
+            if self._joint.is_one:
+                self._pools.define(self._joint.inside(conn), rules.Subnet.of(row))
+            return row
 
-        return self._database.write(work)
+        row = self._database.write(work)
+        if not self._joint.is_one:
+            self._define_later(rules.Subnet.of(row))
+        return _subnet(row)
 
     def get_subnet(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
         """:raises SubnetNotFound: absent, or neither the caller's nor of a shared network."""
@@ -140,12 +166,15 @@ class NetworkRegistry:
                 changed["allocation_pools"] = _pools(changed["allocation_pools"], rules.parse_cidr(row.cidr))
             if changed:
                 networks.update_subnet(conn, id, changed)
-            return _subnet(_find_subnet(conn, context, id))
+            after = _find_subnet(conn, context, id)
+            if "allocation_pools" in changed:
+                self._pools.resize(self._joint.inside(conn), rules.Subnet.of(after))
+            return _subnet(after)
 
         return self._database.write(work)
 
     def delete_subnet(self, context: RequestContext, id: str) -> None:
-        """:raises SubnetInUse: a pool or a VIP uses it."""
+        """:raises SubnetInUse: a pool or a VIP uses it, or somebody has an address of it."""
 
         def work(conn: Connection) -> None:
             _check_own(context, _find_subnet(conn, context, id))
@@ -153,9 +182,17 @@ class NetworkRegistry:
             users = [f"{count} {noun}" for noun, count in networks.users_of(conn, id).items() if count]
             if users:
                 raise SubnetInUse(subnet_id=id, users=" and ".join(users))
+            self._pools.undefine(self._joint.inside(conn), id)
             networks.delete_subnet(conn, id)
 
         self._database.write(work)
+
+    def _define_later(self, subnet: rules.Subnet) -> None:
+        """In a store of its own, after the commit: a pool of a subnet that does not come to be would keep its addresses."""
+        try:
+            self._pools.define(self._joint.allocator, subnet)
+        except Unavailable as error:
+            LOG.warning("The addresses of subnet %s are defined with its first VIP: %s", subnet.id, error.message)
 
 
 def _check_operators_own(context: RequestContext, body: Any) -> None:

@@ -15,6 +15,9 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Range = tuple[int, int]
 """First and last address, as numbers."""
 
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+"""IPv4 addresses as IPv6 ones (RFC 4291, section 2.5.5.2): the same to whoever reads them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
@@ -69,7 +72,7 @@ def usable(cidr: Network) -> Range:
 def parse_cidr(text: str) -> Network:
     """:raises InvalidRequest: no network, or one with host bits, which says that somebody mistook an address for it."""
     try:
-        return ipaddress.ip_network(text)
+        return _checked(ipaddress.ip_network(text))
     except ValueError:
         pass
     try:
@@ -77,6 +80,14 @@ def parse_cidr(text: str) -> Network:
     except ValueError:
         raise InvalidRequest(reason=f"cidr {text!r} is no network; write it like 10.0.0.0/24", attribute="cidr") from None
     raise InvalidRequest(reason=f"cidr {text!r} has host bits set; did you mean {meant}?", attribute="cidr")
+
+
+def _checked(cidr: Network) -> Network:
+    if cidr.prefixlen == 0:
+        raise InvalidRequest(reason=f"cidr {cidr} is every address there is; write a network", attribute="cidr")
+    if cidr.version == 6 and cidr.overlaps(_MAPPED):
+        raise InvalidRequest(reason=f"cidr {cidr} has IPv4 addresses in it ({_MAPPED}); write the IPv4 network", attribute="cidr")
+    return cidr
 
 
 def parse_gateway(text: str | None, cidr: Network) -> Address | None:

@@ -19,7 +19,7 @@ from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.deployments import Deployment, Result, VipStats
 from lbaas_scheduler.errors import InvalidRequest, LBaaSError, Unavailable
 from lbaas_scheduler.plugins.agents import AgentDirectory
-from lbaas_scheduler.plugins.casts import Documents, build_each
+from lbaas_scheduler.plugins.casts import Documents, LoadsWirings, build_each
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.codec import encode_device, from_document, to_document
 
@@ -46,11 +46,19 @@ class AgentCallbacks:
 
     target = oslo_messaging.Target(version=topics.VERSION)
 
-    def __init__(self, database: Database, directory: AgentDirectory, reports: Reports, load_vips: Documents) -> None:
+    def __init__(
+        self,
+        database: Database,
+        directory: AgentDirectory,
+        reports: Reports,
+        load_vips: Documents,
+        wirings: LoadsWirings = lambda *_: {},
+    ) -> None:
         self._database = database
         self._directory = directory
         self._reports = reports
         self._load_vips = load_vips
+        self._wirings = wirings
 
     def ping(self, context: Any) -> None:
         """Somebody wants to know whether the bus works and a server is there."""
@@ -97,7 +105,11 @@ class AgentCallbacks:
                 return []
             wanted = {row.resource_id: row for row in deployments.on_device(conn, device_id, vip_ids) if not row.removing}
             vips = build_each(lambda ids: self._load_vips(conn, ids), list(wanted))
-            return [Deployment(vip, wanted[vip_id].version) for vip_id, vip in sorted(vips.items())]
+            wirings = self._wirings(conn, devices.by_ids(conn, [device_id]), list(wanted))
+            return [
+                Deployment(vip, wanted[vip_id].version, wirings.get((vip_id, device_id), {}))
+                for vip_id, vip in sorted(vips.items())
+            ]
 
         return [to_document(deployment) for deployment in self._database.read(work)]
 

@@ -17,14 +17,18 @@ from lbaas_scheduler.db.deployments import DeploymentRow
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.assignments import Move
 from lbaas_scheduler.domain.deployments import Deployment, Version
+from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.domain.loadbalancers import Vip
 from lbaas_scheduler.errors import LBaaSError
 from lbaas_scheduler.rpc.codec import encode_device
+from lbaas_scheduler.sdk.networks import Wirings
 
 LOG = logging.getLogger(__name__)
 
 Documents = Callable[[sa.Connection, Collection[str]], Mapping[str, Vip]]
 """Builds VIPs from their rows; those that are gone are left out."""
+
+LoadsWirings = Callable[[sa.Connection, Mapping[str, Device], Collection[str]], Wirings]
 
 
 class Agents(Protocol):
@@ -47,18 +51,21 @@ class _Order:
     host: str
     device: Mapping[str, Any]
     vip: Vip | None
+    wiring: Mapping[str, Any]
 
 
 class Caster:
     """Casts what is due of VIPs to the agents of their devices.
 
     :param load_vips: :func:`lbaas_scheduler.plugins.loadbalancer.documents.load`.
+    :param wirings: :meth:`lbaas_scheduler.sdk.networks.NetworkConnector.wirings`.
     """
 
-    def __init__(self, database: Database, agents: Agents, load_vips: Documents) -> None:
+    def __init__(self, database: Database, agents: Agents, load_vips: Documents, wirings: LoadsWirings = lambda *_: {}) -> None:
         self._database = database
         self._agents = agents
         self._load_vips = load_vips
+        self._wirings = wirings
 
     def cast(self, vip_ids: Collection[str]) -> set[str]:
         """Send each VIP's whole desired state to its device's agent; what is settled is left out. Never raises.
@@ -108,10 +115,9 @@ class Caster:
         due = [row for row in deployments.for_resources(conn, vip_ids) if row.due_at is not None]
         device_ids = {row.device_id for row in due}
         hosts = {device_id: binding.host for device_id, binding in device_agents.by_devices(conn, device_ids).items()}
-        documents = {
-            device_id: encode_device(stored.device, stored.secret)
-            for device_id, stored in devices.by_ids_stored(conn, device_ids).items()
-        }
+        stored = devices.by_ids_stored(conn, device_ids)
+        documents = {device_id: encode_device(it.device, it.secret) for device_id, it in stored.items()}
+        wirings = self._wirings(conn, {id_: it.device for id_, it in stored.items()}, [row.resource_id for row in due])
         vips = self._vips(conn, [row.resource_id for row in due if not row.removing])
         orders = []
         for row in due:
@@ -120,7 +126,8 @@ class Caster:
             elif not row.removing and row.resource_id not in vips:
                 LOG.warning("Deployment of %s on device %s has no VIP that could be built", row.resource_id, row.device_id)
             else:
-                orders.append(_Order(row, hosts[row.device_id], documents[row.device_id], vips.get(row.resource_id)))
+                wiring = wirings.get((row.resource_id, row.device_id), {})
+                orders.append(_Order(row, hosts[row.device_id], documents[row.device_id], vips.get(row.resource_id), wiring))
         return orders
 
     def _vips(self, conn: sa.Connection, vip_ids: Collection[str]) -> Mapping[str, Vip]:
@@ -132,7 +139,7 @@ class Caster:
             self._agents.delete_vip(order.host, order.device, row.resource_id, row.version)
             return
         send = self._agents.create_vip if row.applied_revision == 0 else self._agents.update_vip
-        send(order.host, order.device, Deployment(order.vip, row.version))
+        send(order.host, order.device, Deployment(order.vip, row.version, order.wiring))
 
 
 def build_each(load: Callable[[Collection[str]], Mapping[str, Vip]], vip_ids: Collection[str]) -> dict[str, Vip]:

@@ -6,9 +6,14 @@ Registered under ``lbaas_scheduler.network_connectors``, chosen by ``[DEFAULT] n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from lbaas_scheduler.domain.devices import Device
+
+Wirings = Mapping[tuple[str, str], Mapping[str, Any]]
+"""(VIP id, device id) → what ``Deployment.wiring`` says: how the device reaches the VIP's network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,9 @@ class NetworkConnector(ABC):
 
     The order is :meth:`prepare` → :meth:`bind` for a VIP that found its device, :meth:`prepare` → :meth:`cancel` for one that did
     not, and :meth:`release` → :meth:`dispose` when a VIP goes. Called from several threads at once.
+
+    Built as ``Connector(database, allocator, hold_seconds, pick)``: the server's database and resource allocator, for how long
+    the latter may hold a value for a placement that is under way, and which of the free addresses are to be given.
     """
 
     @abstractmethod
@@ -57,6 +65,12 @@ class NetworkConnector(ABC):
         :raises IpAddressGenerationFailure: no free address is left.
         """
 
+    def confirm(self, reservation: Reservation) -> None:
+        """The VIP is placed, and that is committed. Outside of any transaction. Make final what :meth:`prepare` did; repeatable.
+
+        It may never be called, where a server dies: what became of the VIP is then to be found out from the database.
+        """
+
     @abstractmethod
     def cancel(self, reservation: Reservation) -> None:
         """The VIP found no device. Outside of any transaction. Undo what :meth:`prepare` did; repeatable."""
@@ -68,3 +82,37 @@ class NetworkConnector(ABC):
     @abstractmethod
     def dispose(self, vip_id: str) -> None:
         """The VIP's removal is committed. Outside of any transaction. Undo what is left of :meth:`prepare`; repeatable."""
+
+    # What follows may be left as it is by connectors whose devices reach every network by themselves.
+
+    def wire(self, conn: Any, device: Device, network_ids: Collection[str]) -> bool:
+        """A VIP is about to be placed on the device: see to it that the device can reach these networks, all or nothing.
+
+        In the transaction that places or moves it, which has the device to itself; SQL on ``conn`` only, or what :meth:`settle`
+        can undo. A network that the device reaches already is shared.
+
+        :returns: False = the device cannot; another one is tried.
+        """
+        return True
+
+    def unwire(self, conn: Any, device_id: str, network_ids: Collection[str]) -> None:
+        """A VIP left the device, and with it perhaps the last one of these networks: free what nobody needs there any more.
+
+        In the transaction that removes it, as :meth:`wire`. Networks that others on the device use stay. Repeatable.
+        """
+
+    def settle(self, device_id: str, network_ids: Collection[str]) -> None:
+        """A transaction with :meth:`wire` is committed. Outside of any transaction; never raises; repeatable."""
+
+    def wirings(self, conn: Any, devices: Mapping[str, Device], vip_ids: Collection[str]) -> Wirings:
+        """How each of the devices reaches the networks of each of the VIPs, as far as it is to: what drivers are told.
+
+        A document of JSON's types. That of the local registry: ``network_id``; ``interface``: name of the device's interface;
+        ``kind``: ``flat``, ``vlan`` or ``vxlan``, the interface's; ``segment``: the VLAN id by which the interface knows the
+        network, None for a flat one; ``vni``: of a network of type vxlan; ``physical_network``; ``gateway_ip``: of the VIP's
+        subnet, or None.
+        """
+        return {}
+
+    def forget_device(self, device_id: str) -> None:
+        """The device is removed from the registry; nothing was on it. Outside of any transaction; repeatable."""

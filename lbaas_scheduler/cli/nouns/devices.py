@@ -85,7 +85,7 @@ _OPTIONS = (
     ),
     Option("--management-json", "management", "the same as JSON; @FILE hides secrets", document, metavar="JSON"),
     Option(
-        "--interface", "interfaces", "like name=eth1,max_vlans=100,physical_network=rack1; may be repeated", pairs,
+        "--interface", "interfaces", "like name=eth1,max_vlans=100,kind=vlan,physical_network=rack1; may be repeated", pairs,
         metavar="name=NAME,...", several=True,
     ),
     Option("--agent-host", "agent_host", "host whose agent drives it; without it, any that can", metavar="HOST", listed=True),

@@ -17,6 +17,7 @@ from lbaas_scheduler.scheduler.algorithms.weighted import multipliers
 from lbaas_scheduler.scheduler.framework import Scheduler
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.sdk.handlers import DeviceHandler
+from lbaas_scheduler.sdk.networks import NetworkConnector
 
 LOG = logging.getLogger(__name__)
 
@@ -42,15 +43,21 @@ def handlers_of(gates: Mapping[str, HandlerGate]) -> Mapping[tuple[str, str], De
     return {(service, type_): handler for service, gate in gates.items() for type_, handler in gate.handlers.items()}
 
 
-def build_placer(conf: cfg.ConfigOpts, database: Database, gates: Mapping[str, HandlerGate] | None = None) -> Placer:
+def build_placer(
+    conf: cfg.ConfigOpts,
+    database: Database,
+    gates: Mapping[str, HandlerGate] | None = None,
+    connector: NetworkConnector | None = None,
+) -> Placer:
     """The placer of all services.
 
     :param gates: from :func:`build_gates`, to share them with others that call handlers.
+    :param connector: wires devices to networks; None = they all are.
     :raises ConfigurationError: a service, handler or algorithm cannot be loaded.
     """
     used = gates if gates is not None else build_gates(conf)
     reader = SqlCandidates(database, conf.scheduler.agent_down_seconds, conf.scheduler.load_max_age_seconds)
-    return Placer(database, reader, {service: _scheduler(conf, service, gate) for service, gate in used.items()})
+    return Placer(database, reader, {service: _scheduler(conf, service, gate) for service, gate in used.items()}, connector)
 
 
 def _scheduler(conf: cfg.ConfigOpts, service: str, gate: HandlerGate) -> Scheduler:

@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from lbaas_scheduler.db import placements
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.capacity import VIPS
+from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
 from lbaas_scheduler.domain.simulation import Simulation
 from lbaas_scheduler.domain.trail import FIRST_EPOCH, Decision, Rejection, Trail
@@ -21,6 +22,7 @@ from lbaas_scheduler.scheduler.framework import ClassesChanged, Scheduler
 from lbaas_scheduler.scheduler.gate import Judged
 from lbaas_scheduler.scheduler.recorder import Recorder
 from lbaas_scheduler.scheduler.simulation import MAX_COUNT, Foresight, simulate
+from lbaas_scheduler.sdk.networks import NetworkConnector
 
 LOG = logging.getLogger(__name__)
 
@@ -40,10 +42,18 @@ class Placer:
     by the database, so a device that was filled or closed in between is passed over, never over-committed.
 
     :param schedulers: service → its scheduler.
+    :param connector: wires devices to networks; None = they all are.
     """
 
-    def __init__(self, database: Database, reader: Foresight, schedulers: Mapping[str, Scheduler]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        reader: Foresight,
+        schedulers: Mapping[str, Scheduler],
+        connector: NetworkConnector | None = None,
+    ) -> None:
         self._database = database
+        self._connector = connector
         self._reader = reader
         self._schedulers = schedulers
 
@@ -96,7 +106,9 @@ class Placer:
     ) -> Decision | None:
         """Claim the first device of the page that still has room; the ones that had not are recorded."""
         try:
-            decision, lost = self._database.write(lambda conn: _claim_first(conn, request, page, recorder.trail(), within, role))
+            decision, lost = self._database.write(
+                lambda conn: _claim_first(conn, request, page, recorder.trail(), within, role, self._wire)
+            )
         except DBDuplicateEntry:
             if role != placements.CURRENT:
                 raise
@@ -107,7 +119,13 @@ class Placer:
             return placed
         for rejection in lost:
             recorder.add(rejection)
+        if decision is not None and request.networks and self._connector is not None:
+            self._connector.settle(decision.device_id, request.networks)
         return decision
+
+    def _wire(self, conn: Connection, device: Device, networks: Collection[str]) -> bool:
+        """Only a device whose interfaces are known has to be told networks apart."""
+        return self._connector is None or not networks or not device.interfaces or self._connector.wire(conn, device, networks)
 
     def _with_classes(self, work: Callable[[], T]) -> T:
         """``work``, over again whenever it was done on classes of devices that are out of date."""
@@ -129,24 +147,34 @@ class Placer:
 
 
 def _claim_first(
-    conn: Connection, request: ScheduleRequest, page: list[Judged], trail: Trail, within: Within | None, role: str
+    conn: Connection,
+    request: ScheduleRequest,
+    page: list[Judged],
+    trail: Trail,
+    within: Within | None,
+    role: str,
+    wire: Callable[[Connection, Device, Collection[str]], bool],
 ) -> tuple[Decision | None, list[Rejection]]:
     lost: list[Rejection] = []
     for judged in page:
+        device = judged.candidate.device
         obstacle = placements.claim(conn, request, judged.candidate)
+        if obstacle is None and not wire(conn, device, request.networks):
+            placements.give_back(conn, device.id, request.demand, request.networks)
+            obstacle = "network.segment"
         if obstacle is None:
             decision = _decision(request, judged, trail.extended(lost))
             placements.insert(conn, request, decision, role)
             if within is not None:
                 within(conn, decision)
             return decision, lost
-        device = judged.candidate.device
         lost.append(Rejection(device.id, device.name, obstacle, _OBSTACLES.get(obstacle, "has no room left")))
     return None, lost
 
 
 _OBSTACLES = {
     "claim.lost": "was filled or closed by somebody else in between",
+    "network.segment": "cannot carry the network on its interface",
     "network.vlans": "has no VLAN left on any interface for a further network",
 }
 

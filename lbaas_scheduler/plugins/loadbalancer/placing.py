@@ -119,6 +119,7 @@ class Placing:
         except Exception:
             self._core.connector.cancel(reservation)
             raise
+        self._core.connector.confirm(reservation)
 
     def _request(self, values: dict[str, Any], plan: _Plan, reservation: Reservation) -> ScheduleRequest:
         persistence = values["session_persistence"] or {}

@@ -87,7 +87,9 @@ class Reports:
     def _remove(self, conn: Connection, device_id: str, result: Result) -> bool:
         if deployments.confirm_removal(conn, result.vip_id, device_id):
             if deployments.for_resources(conn, [result.vip_id]):
-                moves.leave(conn, result.vip_id, device_id)  # it is on another device
+                released = moves.leave(conn, result.vip_id, device_id)  # it is on another device
+                if released is not None and released.networks:
+                    self._connector.unwire(conn, device_id, released.networks)
                 return False
             removal.forget(conn, self._connector, result.vip_id)
             return True

@@ -8,14 +8,17 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_context.context import RequestContext
 
+from lbaas_scheduler.allocator.drivers.sql import SqlDriver
+from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.db import deployments, placements
+from lbaas_scheduler.db.allocator_models import allocator_allocations
 from lbaas_scheduler.db.candidates import SqlCandidates
 from lbaas_scheduler.db.models import device_load
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain import traits
 from lbaas_scheduler.domain.deployments import Result, Version, VipStats
 from lbaas_scheduler.domain.loadbalancers import Vip
-from lbaas_scheduler.networks.local import LocalConnector
+from lbaas_scheduler.networks.local import VIP, LocalConnector
 from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
@@ -28,6 +31,7 @@ from lbaas_scheduler.scheduler.algorithms.most_loaded import MostLoaded
 from lbaas_scheduler.scheduler.framework import Scheduler
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.scheduler.services import LoadBalancerService
+from tests.allocator_side import KINDS
 from tests.factories import add_agent, add_devices, create_tables, new_device
 from tests.fakes import ScriptedHandler
 
@@ -35,6 +39,9 @@ TENANT = "tenant"
 DEVICE = "device"
 
 Body = dict[str, Any]
+
+addresses = sa.select(allocator_allocations).where(allocator_allocations.c.owner_type == VIP).subquery("addresses")
+"""What VIPs have; what subnets have for themselves, their gateways, is left out."""
 
 
 def tenant(project_id: str = TENANT) -> RequestContext:
@@ -57,11 +64,12 @@ class RecordingCaster:
 class Lab:
     """``plugin`` is what is tested; the rest is around it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, allocator: ResourceAllocator | None = None) -> None:
         self.database = database
         self.caster = RecordingCaster()
-        self.connector = LocalConnector(database)
-        self.networks = NetworkRegistry(database)
+        self.allocator = allocator or ResourceAllocator(SqlDriver(database), KINDS)
+        self.connector = LocalConnector(database, self.allocator)
+        self.networks = NetworkRegistry(database, self.allocator)
         self.reports = Reports(self.connector)
         services, algorithms = {"LoadBalancer": "LoadBalancer"}, {"LoadBalancer": ["least_loaded", "most_loaded"]}
         self.service_types = ServiceTypes(database, {"LoadBalancer": ["fake"]}, services, algorithms)
@@ -157,9 +165,9 @@ class Lab:
         return self.report(Result(vip_id, version or self.version(vip_id), **outcome))
 
     def report(self, *results: Result, device_id: str = DEVICE) -> list[str]:
-        gone = self.database.write(lambda conn: self.reports.apply_results(conn, device_id, results))
+        gone = self.database.write(lambda conn: self.reports.apply_results(conn, device_id, results)).gone
         self.reports.dispose(gone)
-        return gone
+        return list(gone)
 
     def report_stats(self, stats: Mapping[str, VipStats]) -> None:
         self.database.write(lambda conn: self.reports.apply_stats(conn, stats))
@@ -177,5 +185,5 @@ class Lab:
         query = sa.select(column).where(device_load.c.device_id == device_id)
         return int(self.database.read(lambda conn: conn.execute(query).scalar_one()))
 
-    def count(self, table: sa.Table) -> int:
+    def count(self, table: sa.FromClause) -> int:
         return int(self.database.read(lambda conn: conn.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()))

@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 from oslo_db.exception import DBConnectionError
 
-from lbaas_scheduler.db.models import addresses, deployments, health_monitors, members, placements, pool_monitors, pools, vips
+from lbaas_scheduler.db.models import deployments, health_monitors, members, placements, pool_monitors, pools, vips
 from lbaas_scheduler.errors import NotFound
-from tests.functional.loadbalancer.lab import Lab
+from tests.functional.loadbalancer.lab import Lab, addresses
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from lbaas_scheduler import errors
-from lbaas_scheduler.db.models import addresses, deployments, members, placements, vips
+from lbaas_scheduler.db.models import deployments, members, placements, vips
 from lbaas_scheduler.domain.deployments import Result
-from tests.functional.loadbalancer.lab import Body, Lab
+from tests.functional.loadbalancer.lab import Body, Lab, addresses
 
 
 def at_once(*jobs: Callable[[], Any]) -> tuple[list[Any], list[errors.LBaaSError]]:

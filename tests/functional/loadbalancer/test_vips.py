@@ -8,9 +8,9 @@ import pytest
 import sqlalchemy as sa
 
 from lbaas_scheduler import errors
-from lbaas_scheduler.db.models import addresses, deployments, placements, service_types, vips
+from lbaas_scheduler.db.models import deployments, placements, service_types, vips
 from lbaas_scheduler.domain.loadbalancers import Persistence, SessionPersistence
-from tests.functional.loadbalancer.lab import DEVICE, Lab, admin
+from tests.functional.loadbalancer.lab import DEVICE, Lab, addresses, admin
 
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 

@@ -10,6 +10,8 @@ import pytest
 import sqlalchemy as sa
 from oslo_context.context import RequestContext
 
+from lbaas_scheduler.allocator.drivers.memory import MemoryDriver
+from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.db import models
 from lbaas_scheduler.db.candidates import SqlCandidates
 from lbaas_scheduler.db.session import Database
@@ -33,6 +35,7 @@ from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugin
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
 from lbaas_scheduler.plugins.fleet.build import build_fleet
+from tests.allocator_side import KINDS
 from tests.database import open_database
 from tests.factories import create_tables
 from tests.functional.registry.fleet import AGENT_DOWN_SECONDS, Fleet

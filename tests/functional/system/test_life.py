@@ -15,7 +15,7 @@ from tests.rig.waiting import wait_for
 pytestmark = pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)
 
 RESOURCES = (models.vips, models.pools, models.members, models.health_monitors, models.pool_monitors)
-WHAT_A_VIP_HOLDS = (models.placements, models.deployments, models.addresses, models.device_networks)
+WHAT_A_VIP_HOLDS = (models.placements, models.deployments, models.device_networks)
 
 
 def test_a_vip_lands_on_a_device_serves_is_changed_and_goes_without_a_trace(

@@ -47,7 +47,6 @@ TABLES = (
     "deployments",
     "networks",
     "subnets",
-    "addresses",
     "pools",
     "vips",
     "members",
@@ -288,12 +287,6 @@ def networks() -> None:
         sa.Column("gateway_ip", sa.String(64)),
         required("allocation_pools", sa.JSON),
         required("created_at", UtcDateTime),
-    )
-    table(
-        "addresses",
-        sa.Column("subnet_id", Id, sa.ForeignKey("subnets.id"), primary_key=True),
-        sa.Column("value", sa.String(32), primary_key=True),
-        sa.Column("owner_id", Id, nullable=False, index=True),
     )
 
 

@@ -1,0 +1,83 @@
+"""What the allocator is asked to do from time to time: give back what nobody wants any more."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from oslo_config import cfg
+from sqlalchemy.engine import Connection
+
+from lbaas_scheduler.allocator.core.requests import Owner
+from lbaas_scheduler.allocator.manager import ResourceAllocator
+from lbaas_scheduler.db import device_networks, vips
+from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.networks.local import VIP
+from lbaas_scheduler.networks.segments import WIRING, Segments, device_and_network
+
+LOG = logging.getLogger(__name__)
+
+
+class OwnerProbe:
+    """Whether an owner that this package named lives. The allocator's ``reconcile`` asks it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __call__(self, owner: Owner) -> bool | None:
+        """None = not one of ours."""
+        return self._database.read(lambda conn: self._lives(conn, owner))
+
+    def _lives(self, conn: Connection, owner: Owner) -> bool | None:
+        if owner.type == VIP:
+            return vips.exists(conn, owner.id)
+        if owner.type == WIRING:
+            device_id, network_id = device_and_network(owner)
+            return bool(device_networks.wired(conn, device_id, [network_id]))
+        return None
+
+
+class Upkeep:
+    """:param conf: its group ``allocator`` is read anew each time.
+
+    :param monotonic: the clock by which it tells that it is time; for tests.
+    """
+
+    def __init__(
+        self,
+        allocator: ResourceAllocator,
+        segments: Segments,
+        probe: OwnerProbe,
+        conf: cfg.ConfigOpts,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._allocator = allocator
+        self._segments = segments
+        self._probe = probe
+        self._conf = conf
+        self._monotonic = monotonic
+        self._last = monotonic()
+
+    def steps(self) -> Sequence[Callable[[], None]]:
+        """For the reconciler."""
+        return (self._segments.settle_waiting, self.give_back_what_is_lost)
+
+    def give_back_what_is_lost(self) -> None:
+        options = self._conf.allocator
+        interval = options.reconcile_interval_seconds
+        if not interval or self._monotonic() - self._last < interval:
+            return
+        self._last = self._monotonic()
+        report = self._allocator.reconcile(
+            self._probe,
+            dry_run=False,
+            grace_seconds=options.owner_grace_delay_seconds,
+            history_days=options.history_days,
+            request_days=options.request_days,
+        )
+        lost = report.expired + report.leaked + report.orphans
+        if lost:
+            LOG.warning("Given back, for nobody had them any more: %s", "; ".join(lost))
+        if report.kept:
+            LOG.info("Holds that were not confirmed, and are final now: %s", "; ".join(report.kept))

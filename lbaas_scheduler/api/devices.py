@@ -97,13 +97,15 @@ def _check(call: Call) -> dict[str, Any]:
     return {"health": call.services.devices.fleet.check_device(call.context, call.ids["id"])}
 
 
-_HEALTH: dict[str, Any] = {
+def _known_health(call: Call) -> dict[str, Any]:
+    return {"health": call.services.devices.fleet.get_device_health(call.context, call.ids["id"])}
+
+
+_KNOWN_HEALTH: dict[str, Any] = {
     "title": "DeviceHealth",
     "type": "object",
     "properties": {
         "device_id": _TEXT,
-        "online": {"type": "boolean"},
-        "detail": _TEXT,
         "status": _VIEW["status"],
         "status_description": _TEXT,
         "failures": {"type": "integer"},
@@ -111,7 +113,13 @@ _HEALTH: dict[str, Any] = {
         "offline_since": _NULLABLE_TEXT,
         "next_check_at": _NULLABLE_TEXT,
     },
-    "required": ["detail", "device_id", "failures", "load", "online", "status", "status_description"],
+    "required": ["device_id", "failures", "load", "status", "status_description"],
+}
+_HEALTH: dict[str, Any] = {
+    "title": "DeviceCheck",
+    "type": "object",
+    "properties": {**_KNOWN_HEALTH["properties"], "online": {"type": "boolean"}, "detail": _TEXT},
+    "required": [*_KNOWN_HEALTH["required"], "detail", "online"],
 }
 
 def _write_off(call: Call) -> dict[str, Any]:
@@ -132,6 +140,13 @@ _WRITTEN_OFF: dict[str, Any] = {
 }
 
 INDEX = replace(DEVICES.index(), run=_index)
+HEALTH = Operation(
+    run=_known_health,
+    rule="get_device_health",
+    summary="Show what the last checks of a device found",
+    tag=TAG,
+    gives={"type": "object", "properties": {"health": _KNOWN_HEALTH}, "required": ["health"]},
+)
 CHECK = Operation(
     run=_check,
     rule="check_device",

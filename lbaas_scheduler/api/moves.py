@@ -67,6 +67,7 @@ EVACUATION: Document = {
     },
     "required": ["device_id", "left", "moves", "state", "total", "waiting"],
 }
+_GIVES: Document = {"type": "object", "properties": {"evacuation": EVACUATION}, "required": ["evacuation"]}
 
 
 def _index(call: Call) -> Document:
@@ -79,6 +80,10 @@ def _index(call: Call) -> Document:
     return pages.answer(call, SHAPE.collection, pages.in_memory(wanted, _VIEW, "resource_id"), "resource_id")
 
 
+def _show(call: Call) -> Document:
+    return {SHAPE.name: call.services.devices.fleet.get_move(call.context, call.ids["id"])}
+
+
 def _move(call: Call) -> Document:
     body = checked(call.body, SHAPE.post or {}, SHAPE.name)
     vip = call.services.balancers.get_vip(call.context, call.ids["id"], fields=["id"])
@@ -89,6 +94,14 @@ def _evacuate(call: Call) -> Document:
     return {"evacuation": call.services.devices.fleet.evacuate_device(call.context, call.ids["id"])}
 
 
+def _show_evacuation(call: Call) -> Document:
+    return {"evacuation": call.services.devices.fleet.get_evacuation(call.context, call.ids["id"])}
+
+
+def _cancel_evacuation(call: Call) -> Document:
+    return {"evacuation": call.services.devices.fleet.cancel_evacuation(call.context, call.ids["id"])}
+
+
 INDEX = Operation(
     run=_index,
     rule="get_move",
@@ -96,6 +109,13 @@ INDEX = Operation(
     tag=TAG,
     gives=list_of(SHAPE),
     query={**list_query(SHAPE.filters), "device_id": {"type": "array", "items": wire.FILTER_TEXT}},
+)
+SHOW = Operation(
+    run=_show,
+    rule="get_move",
+    summary="Show the last move of a resource",
+    tag=TAG,
+    gives=one_of(SHAPE),
 )
 MOVE = Operation(
     run=_move,
@@ -115,6 +135,20 @@ EVACUATE = Operation(
     summary="Drain a device and begin to move everything off it",
     tag=TAG,
     status=202,
-    gives={"type": "object", "properties": {"evacuation": EVACUATION}, "required": ["evacuation"]},
+    gives=_GIVES,
     may_fail=(502,),
+)
+SHOW_EVACUATION = Operation(
+    run=_show_evacuation,
+    rule="get_evacuation",
+    summary="Show how far the last evacuation of a device is",
+    tag=TAG,
+    gives=_GIVES,
+)
+CANCEL_EVACUATION = Operation(
+    run=_cancel_evacuation,
+    rule="cancel_evacuation",
+    summary="Let everything stay on a device that has not begun to leave it",
+    tag=TAG,
+    gives=_GIVES,
 )

@@ -67,23 +67,24 @@ def check(filters: Mapping[str, Sequence[str]], known: Mapping[str, Any]) -> Non
             raise InvalidRequest(reason=f"invalid value for filter '{name}': {reason}.", attribute=name)
 
 
-def in_memory(documents: Sequence[Document], known: Mapping[str, Any], key: str = "id") -> Search:
+def in_memory(documents: Sequence[Document], known: Mapping[str, Any], key: str = "id", ordered: bool = False) -> Search:
     """A search over what was read as a whole: short lists, which no index serves.
 
     Ordered by ``key`` where nothing else is asked, and among equals.
 
     :param known: attributes that may be sorted by; a filter is the caller's business.
+    :param ordered: the documents have an order of their own, which takes the place of the key's.
     """
 
     def search(
         *, limit: int, sorts: Sequence[tuple[str, bool]] = (), marker: str | None = None, page_reverse: bool = False, **_rest: Any
     ) -> list[Document]:
-        ordered = sorted(documents, key=lambda document: str(document[key]))
+        found = list(documents) if ordered else sorted(documents, key=lambda document: str(document[key]))
         for name, ascending in reversed(sorts):
             if name not in known:
                 raise InvalidRequest(reason=f"cannot sort by {shown(name)}; possible: {', '.join(sorted(known))}")
-            ordered.sort(key=lambda document, name=name: _comparable(document.get(name)), reverse=not ascending)  # type: ignore[misc]
-        return _window(ordered, key, limit, marker, page_reverse)
+            found.sort(key=lambda document, name=name: _comparable(document.get(name)), reverse=not ascending)  # type: ignore[misc]
+        return _window(found, key, limit, marker, page_reverse)
 
     return search
 

@@ -9,6 +9,7 @@ from typing import Any
 from lbaas_scheduler.api import (
     agents,
     allocations,
+    breaker,
     catalogue,
     devices,
     fleet,
@@ -16,6 +17,7 @@ from lbaas_scheduler.api import (
     metrics,
     moves,
     openapi,
+    placement_rules,
     placements,
     pools,
     ports,
@@ -31,6 +33,7 @@ from lbaas_scheduler.api.health_monitors import HEALTH_MONITORS
 from lbaas_scheduler.api.members import MEMBERS
 from lbaas_scheduler.api.networks import NETWORKS, SUBNETS
 from lbaas_scheduler.api.operations import Operation
+from lbaas_scheduler.api.placement_rules import RULES
 from lbaas_scheduler.api.pools import POOLS
 from lbaas_scheduler.api.service_types import SERVICE_TYPES
 from lbaas_scheduler.api.vips import VIPS
@@ -72,6 +75,7 @@ ROUTES: Mapping[str, Methods] = {
     "/v2.0/lb/vips": _collection(VIPS),
     "/v2.0/lb/vips/{id}": _item(VIPS),
     "/v2.0/lb/vips/{id}/placement": {"GET": vips.PLACEMENT},
+    "/v2.0/lb/vips/{id}/explain": {"GET": vips.EXPLAIN},
     "/v2.0/lb/vips/{id}/move": {"POST": moves.MOVE},
     "/v2.0/lb/vips/{id}/reset-status": {"POST": vips.RESET_STATUS},
     "/v2.0/lb/pools": _collection(POOLS),
@@ -104,9 +108,16 @@ ROUTES: Mapping[str, Methods] = {
     "/v2.0/devices/{id}": _item(DEVICES),
     "/v2.0/devices/{id}/vips": {"GET": vips.ON_DEVICE},
     "/v2.0/devices/{id}/evacuate": {"POST": moves.EVACUATE},
+    "/v2.0/devices/{id}/evacuation": {"GET": moves.SHOW_EVACUATION, "DELETE": moves.CANCEL_EVACUATION},
+    "/v2.0/devices/{id}/health": {"GET": devices.HEALTH},
     "/v2.0/devices/{id}/check": {"POST": devices.CHECK},
     "/v2.0/devices/{id}/write-off": {"POST": devices.WRITE_OFF},
     "/v2.0/moves": {"GET": moves.INDEX},
+    "/v2.0/moves/{id}": {"GET": moves.SHOW},
+    "/v2.0/breaker": {"GET": breaker.SHOW},
+    "/v2.0/breaker/reset": {"POST": breaker.RESET},
+    "/v2.0/placement-rules": {"GET": placement_rules.INDEX, "POST": RULES.create()},
+    "/v2.0/placement-rules/{id}": _item(RULES),
     "/v2.0/placements/simulate": {"POST": placements.SIMULATE},
     "/v2.0/placements/rebalance": {"GET": placements.PLAN, "POST": placements.REBALANCE},
     "/v2.0/fleet-overview": {"GET": fleet.OVERVIEW},

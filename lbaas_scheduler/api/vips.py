@@ -15,9 +15,33 @@ SHAPE = Shape.of(VIP)
 VIPS = Crud(SHAPE, lambda services: services.balancers, TAG, may_fail={"POST": (503,)})
 
 
+_TEXT: dict[str, Any] = {"type": "string"}
+_EXPLANATION: dict[str, Any] = {
+    "title": "Explanation",
+    "type": "object",
+    "properties": {
+        "resource_id": _TEXT,
+        "device_id": _TEXT,
+        "device_name": _TEXT,
+        "why": _TEXT,
+        "stages": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"stage": _TEXT, "said": _TEXT}, "required": ["stage", "said"]},
+        },
+        "refused": {"type": "array", "items": _TEXT},
+    },
+    "required": ["device_id", "device_name", "refused", "resource_id", "stages", "why"],
+}
+
+
 def _placement(call: Call) -> dict[str, Any]:
     vip = call.services.balancers.get_vip(call.context, call.ids["id"], fields=["id"])
     return {"placement": call.services.devices.get_placement(call.context, vip["id"])}
+
+
+def _explain(call: Call) -> dict[str, Any]:
+    vip = call.services.balancers.get_vip(call.context, call.ids["id"], fields=["id"])
+    return {"explanation": call.services.devices.explain(call.context, vip["id"])}
 
 
 def _on_device(call: Call) -> dict[str, Any]:
@@ -55,4 +79,11 @@ PLACEMENT = Operation(
     summary="Show on which device a VIP is, and why",
     tag=TAG,
     gives={"type": "object", "properties": {"placement": {"type": "object"}}, "required": ["placement"]},
+)
+EXPLAIN = Operation(
+    run=_explain,
+    rule="explain_vip",
+    summary="Say in sentences why a VIP is where it is, stage by stage",
+    tag=TAG,
+    gives={"type": "object", "properties": {"explanation": _EXPLANATION}, "required": ["explanation"]},
 )

@@ -258,6 +258,10 @@ class DeviceSchedulerClient(_PluginClient):
         """A disabled device is gone for good: settle what it has not removed. ``force``: though it seems to be there."""
         return self._call(context, "write_off_device", id=id, force=force)
 
+    def get_move(self, context: RequestContext, resource_id: str) -> Body:
+        """The last move of a resource."""
+        return self._call(context, "get_move", resource_id=resource_id)
+
     def get_moves(self, context: RequestContext, device_id: str | None = None, states: Sequence[str] | None = None) -> list[Body]:
         return self._list(context, "get_moves", device_id=device_id, states=states)
 

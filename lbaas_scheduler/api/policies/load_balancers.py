@@ -28,4 +28,5 @@ RULES = (
     ),
     rule("reset_vip_status", ADMIN, "Apply anew what is stuck in a status.", "POST /v2.0/lb/vips/{id}/reset-status"),
     rule("get_vip_placement", ADMIN, "See on which device a VIP is, and why.", "GET /v2.0/lb/vips/{id}/placement"),
+    rule("explain_vip", ADMIN, "Be told why a VIP is where it is.", "GET /v2.0/lb/vips/{id}/explain"),
 )

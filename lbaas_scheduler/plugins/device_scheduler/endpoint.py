@@ -48,6 +48,7 @@ FLEET_METHODS = (
     "cancel_evacuation",
     "get_evacuation",
     "write_off_device",
+    "get_move",
     "get_moves",
     "rebalance",
     "check_device",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -24,7 +25,8 @@ def placement_of(database: Database, resource_id: str) -> dict[str, Any]:
 
 
 def explanation_of(database: Database, resource_id: str) -> dict[str, Any]:
-    """Why a resource is where it is, in sentences. ``refused``: one for each device that the trail names.
+    """Why a resource is where it is, in sentences: ``why`` in one, ``stages`` one for each step of the decision in their order,
+    ``refused`` one for each device that the trail names.
 
     :raises NotFound: the resource has no placement.
     """
@@ -32,8 +34,20 @@ def explanation_of(database: Database, resource_id: str) -> dict[str, Any]:
     refused = [f"{it['device_name']} {it['reason']} ({it['code']})." for it in placement["trail"].get("rejections", ())]
     return {
         **{name: placement[name] for name in ("resource_id", "device_id", "device_name", "why")},
+        "stages": [{"stage": stage, "said": said} for stage, said in _stages(placement)],
         "refused": refused,
     }
+
+
+def _stages(placement: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    trail = Trail.from_document(placement["trail"])
+    wanted = f"Tenancy {trail.tenancy or 'any'}, amounts {placement['amounts']}."
+    yield "request", f"{wanted} {f'Placement rule {trail.rule!r} applied.' if trail.rule else 'No placement rule applied.'}"
+    refused = f"refused: {trail.summary()}" if trail.dropped else "none of them was refused."
+    yield "filter", f"{trail.examined} device(s) examined in {trail.rounds} round(s); {refused}"
+    best = ", ".join(it.described(trail.measure) for it in trail.considered)
+    yield "rank", f"{trail.algorithm or 'Nobody'} preferred, best first: {best or 'nothing that was written down'}."
+    yield "claim", f"{placement['device_name']} had room and was taken, with a score of {placement['score']:g}."
 
 
 def _placement(conn: Connection, resource_id: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRu
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes, describe
 from lbaas_scheduler.plugins.fleet.operations import FleetOperations
+from lbaas_scheduler.sdk.networks import NetworkConnector
 
 Document = dict[str, Any]
 Filters = Mapping[str, Sequence[Any]]
@@ -52,6 +53,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         default_service_type: str,
         rules: PlacementRules,
         tenants: TenantDevices,
+        connector: NetworkConnector | None = None,
     ) -> None:
         self._database = database
         self.registry = registry
@@ -61,6 +63,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         self.networks = networks
         self.fleet = fleet
         self.rules = rules
+        self._connector = connector
         self._devices = Devices(registry, caster, tenants)
         self._default_service_type = default_service_type
 
@@ -78,6 +81,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
             default_service_type=parts.conf.default_service_type,
             rules=parts.rules,
             tenants=TenantDevices(parts.conf),
+            connector=parts.connector,
         )
 
     def rpc_endpoints(self) -> Sequence[Any]:
@@ -112,6 +116,8 @@ class DeviceSchedulerPlugin(ServicePluginBase):
     def delete_device(self, context: RequestContext, id: str) -> None:
         """Remove a device: see :meth:`Registry.remove`."""
         self._devices.delete(context, id)
+        if self._connector is not None:
+            self._connector.forget_device(id)
 
     def create_service_type(self, context: RequestContext, service_type: Mapping[str, Any]) -> Document:
         _only_admins(context)
@@ -182,7 +188,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         return placement_of(self._database, resource_id)
 
     def explain(self, context: RequestContext, resource_id: str) -> Document:
-        """Why a resource is where it is, in sentences: ``{"resource_id", "device_id", "device_name", "why", "refused"}``.
+        """Why a resource is where it is, in sentences: see :func:`~.explain.explanation_of`.
 
         :raises NotFound: it is not placed.
         """

@@ -114,6 +114,17 @@ class FleetOperations:
         wanted = [_state(name) for name in states or ()]
         return [_move(move) for move in self._database.read(lambda conn: moves.list_all(conn, device_id, wanted))]
 
+    def get_move(self, context: RequestContext, resource_id: str) -> Document:
+        """The last move of a resource.
+
+        :raises NotFound: it was never moved.
+        """
+        _only_admins(context)
+        found = self._database.read(lambda conn: moves.get(conn, resource_id))
+        if found is None:
+            raise NotFound(resource="Move of resource", id=resource_id)
+        return _move(found)
+
     def rebalance(
         self,
         context: RequestContext,

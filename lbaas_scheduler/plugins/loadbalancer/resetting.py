@@ -1,4 +1,4 @@
-"""What is stuck, set so that its device is told of it anew. For administrators: repairs go on by themselves, but slower and slower."""
+"""What is stuck, set so that its device is told of it anew. For administrators: repairs go on by themselves, but ever later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Resetting:
         self._core = core
 
     def reset(self, context: RequestContext, vip_id: str) -> dict[str, Any]:
-        """Apply a VIP anew that is, with anything below it, in ERROR or PENDING: at once, with its deadline and back-off begun anew.
+        """Apply a VIP anew that is, or has below it what is, in ERROR or PENDING: at once, its deadline and back-off begun anew.
 
         What failed turns PENDING_UPDATE. What is being deleted stays PENDING_DELETE, and its removal is asked for again.
 
@@ -40,7 +40,7 @@ class Resetting:
                 raise VipNotFound(id=vip_id)
             pool_ids = [pool.id for pool in pools.by_vips(conn, [vip_id])]
             if row.status not in STUCK and not any(pending.is_stuck(conn, pool_id) for pool_id in pool_ids):
-                raise Conflict(reason=f"VIP {vip_id} is {row.status}, and nothing below it is in ERROR or PENDING: nothing to reset")
+                raise Conflict(reason=f"VIP {vip_id} is {row.status}, and nothing below it is in ERROR or PENDING")
             if not told:
                 raise Conflict(reason=f"VIP {vip_id} is on no device that could be told anew; delete it")
             status = Status.PENDING_UPDATE if row.status == Status.ERROR else row.status

@@ -121,11 +121,23 @@ def cases() -> list[Case]:
         Case("/v2.0/devices/{id}", "DELETE", _members(204)),
         Case("/v2.0/devices/{id}/vips", "GET", _tenants(200)),
         Case("/v2.0/devices/{id}/evacuate", "POST", _admins(202)),
+        Case("/v2.0/devices/{id}/evacuation", "GET", _admins(404)),
+        Case("/v2.0/devices/{id}/evacuation", "DELETE", _admins(404)),
+        Case("/v2.0/devices/{id}/health", "GET", _admins(200)),
         Case("/v2.0/devices/{id}/check", "POST", _admins(200)),
         Case("/v2.0/devices/{id}/write-off", "POST", _admins(409), {"write_off": {}}),
         Case("/v2.0/lb/vips/{id}/move", "POST", _admins(202), {"move": "new"}),
         Case("/v2.0/lb/vips/{id}/reset-status", "POST", _admins(409)),
+        Case("/v2.0/lb/vips/{id}/explain", "GET", _admins(200)),
         Case("/v2.0/moves", "GET", _admins(200)),
+        Case("/v2.0/moves/{id}", "GET", _admins(404)),
+        Case("/v2.0/breaker", "GET", _admins(200)),
+        Case("/v2.0/breaker/reset", "POST", _admins(200)),
+        Case("/v2.0/placement-rules", "GET", _admins(200)),
+        Case("/v2.0/placement-rules", "POST", _admins(201), {"placement_rule": "new"}),
+        Case("/v2.0/placement-rules/{id}", "GET", _admins(200)),
+        Case("/v2.0/placement-rules/{id}", "PUT", _admins(200), {"placement_rule": {"description": "x"}}),
+        Case("/v2.0/placement-rules/{id}", "DELETE", _admins(204)),
         Case("/v2.0/placements/simulate", "POST", _admins(200), {"simulation": {"vip": {"protocol": "HTTP"}, "count": 2}}),
         Case("/v2.0/placements/rebalance", "GET", _admins(200)),
         Case("/v2.0/placements/rebalance", "POST", _admins(202), {"rebalance": {}}),
@@ -163,6 +175,8 @@ def _resource_cases() -> list[Case]:
     ]
 
 
+RULES = "/v2.0/placement-rules"
+
 FREE = ("pool", "health_monitor", "network")
 """What needs nothing of anybody else's: a foreign member creates his own."""
 
@@ -193,6 +207,8 @@ class Site:
             "/v2.0/subnets": house.create("/v2.0/subnets", "subnet", self.new("subnet"))["id"],
             "/v2.0/ports": vip["port_id"],
             "/v2.0/service-types": house.create("/v2.0/service-types", "service_type", self.new("service_type"), ADMIN)["id"],
+            "/v2.0/placement-rules": house.create(RULES, "placement_rule", self.new("placement_rule"), ADMIN)["id"],
+            "/v2.0/moves": vip["id"],
             "/v2.0/agents": house.get("/v2.0/agents", ADMIN).json["agents"][0]["id"],
             "/v2.0/quotas": "anne",
             "/v2.0/devices": house.create("/v2.0/devices", "device", self.new("device"))["id"],
@@ -245,6 +261,7 @@ class Site:
                 "management": {"address": f"192.0.2.{number}"},
             },
             "resource": lambda: {"kind": "vlan", "name": f"pool-{number}", "config": {"physical_network": f"site-{number}"}},
+            "placement_rule": lambda: {"name": f"rule-{number}-{self.pool['id']}", "wishes": {"zone": "a"}, "enabled": False},
             "move": lambda: {"device_id": house.create("/v2.0/devices", "device", self.new("device"), ADMIN)["id"]},
         }[name]()
 

@@ -124,7 +124,7 @@ class LocalConnector(NetworkConnector):
     def dispose(self, vip_id: str) -> None:
         if self._joint.is_one:
             return  # the address went with the transaction
-        self.segments.settle_waiting()
+        self.segments.settle()
         try:
             self._joint.allocator.release_owner(Owner(VIP, vip_id), actor=ACTOR)
         except Unavailable as error:
@@ -136,8 +136,8 @@ class LocalConnector(NetworkConnector):
     def unwire(self, conn: Any, device_id: str, network_ids: Collection[str]) -> None:
         self.segments.give_back(conn, device_id, network_ids)
 
-    def settle(self, device_id: str, network_ids: Collection[str]) -> None:
-        self.segments.settle(device_id, network_ids)
+    def settle(self) -> None:
+        self.segments.settle()
 
     def wirings(self, conn: Any, devices: Mapping[str, Device], vip_ids: Collection[str]) -> Wirings:
         interfaces = {id_: {it.name: it for it in device.interfaces} for id_, device in devices.items() if device.interfaces}

@@ -33,7 +33,7 @@ ACTOR = "networks"
 class Segments:
     def __init__(self, joint: Joint) -> None:
         self._joint = joint
-        self._waiting: deque[tuple[str, str]] = deque()
+        self._unsettled: deque[tuple[str, str]] = deque()
 
     def take(self, conn: Connection, device: Device, network_ids: Collection[str]) -> bool:
         """Give the networks, which are wired to the device since a moment ago, their segments: all or nothing.
@@ -63,22 +63,18 @@ class Segments:
     def give_back(self, conn: Connection, device_id: str, network_ids: Collection[str]) -> None:
         """Of those networks that are not wired to the device any more. The device's hot row is locked."""
         if not self._joint.is_one:
-            self._waiting.extend((device_id, network_id) for network_id in network_ids)
+            self._unsettled.extend((device_id, network_id) for network_id in network_ids)
             return
         for network_id in self._unwired(conn, device_id, network_ids):
             self._joint.inside(conn).release_owner(_owner(device_id, network_id), actor=ACTOR)
 
-    def settle(self, device_id: str, network_ids: Collection[str]) -> None:
-        """The transaction that wired or unwired them has ended. Nothing to do where they were a part of it. Never raises."""
-        if self._joint.is_one:
-            return
-        for network_id in network_ids:
-            self._settle(device_id, network_id)
-
-    def settle_waiting(self) -> None:
-        """As :meth:`settle`, for all that was given back."""
-        while self._waiting:
-            device_id, network_id = self._waiting.popleft()
+    def settle(self) -> None:
+        """Transactions have ended, one way or the other. Nothing to do where segments are a part of them. Never raises."""
+        for _ in range(len(self._unsettled)):
+            try:
+                device_id, network_id = self._unsettled.popleft()
+            except IndexError:  # another thread settled it
+                return
             self._settle(device_id, network_id)
 
     def forget_device(self, device_id: str) -> None:
@@ -93,13 +89,11 @@ class Segments:
 
     def _settle(self, device_id: str, network_id: str) -> None:
         """Make what the store has agree with what the database says, while nobody can change that."""
-        owner = _owner(device_id, network_id)
-        allocator = self._joint.allocator
+        allocator, owner = self._joint.allocator, _owner(device_id, network_id)
 
         def work(conn: Connection) -> None:
             schedulable.lock(conn, [device_id])
-            wired = device_networks.wired(conn, device_id, [network_id])
-            if not wired:
+            if not device_networks.wired(conn, device_id, [network_id]):
                 allocator.release_owner(owner, actor=ACTOR)
                 return
             for grant in allocator.list(owner=owner):
@@ -110,6 +104,7 @@ class Segments:
             self._joint.database.write(work)
         except (Unavailable, NotAllocated, StaleGeneration) as error:
             LOG.warning("The segment of network %s on device %s is settled later: %s", network_id, device_id, error.message)
+            self._unsettled.append((device_id, network_id))
 
     def _allocate(
         self, allocator: ResourceAllocator, device: Device, interfaces: Sequence[Interface], requests: Sequence[Request]
@@ -118,6 +113,7 @@ class Segments:
             _define(allocator, device, interface)
         if self._joint.is_one:
             return allocator.allocate_many(requests, actor=ACTOR)
+        self._unsettled.extend(device_and_network(request.owner) for request in requests)
         return allocator.hold(requests, self._joint.hold_seconds, actor=ACTOR)
 
 

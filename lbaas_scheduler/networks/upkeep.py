@@ -61,7 +61,7 @@ class Upkeep:
 
     def steps(self) -> Sequence[Callable[[], None]]:
         """For the reconciler."""
-        return (self._segments.settle_waiting, self.give_back_what_is_lost)
+        return (self._segments.settle, self.give_back_what_is_lost)
 
     def give_back_what_is_lost(self) -> None:
         options = self._conf.allocator

@@ -101,8 +101,11 @@ class NetworkConnector(ABC):
         In the transaction that removes it, as :meth:`wire`. Networks that others on the device use stay. Repeatable.
         """
 
-    def settle(self, device_id: str, network_ids: Collection[str]) -> None:
-        """A transaction with :meth:`wire` is committed. Outside of any transaction; never raises; repeatable."""
+    def settle(self) -> None:
+        """A transaction with :meth:`wire` has ended, committed or not. Outside of any transaction; never raises; repeatable.
+
+        It may never be called, where a server dies, and is not called after :meth:`unwire`.
+        """
 
     def wirings(self, conn: Any, devices: Mapping[str, Device], vip_ids: Collection[str]) -> Wirings:
         """How each of the devices reaches the networks of each of the VIPs, as far as it is to: what drivers are told.

@@ -70,7 +70,11 @@ class Placer:
         :raises InvalidRequest: the service is unknown.
         :raises Unavailable: the database is away.
         """
-        return self._with_classes(lambda: self._place(request, within, role))
+        try:
+            return self._with_classes(lambda: self._place(request, within, role))
+        finally:
+            if self._connector is not None:
+                self._connector.settle()
 
     def simulate(self, request: ScheduleRequest, count: int = 1) -> Simulation:
         """A dry run: where ``count`` resources such as ``request`` would go one after the other, and what fills up first.
@@ -119,8 +123,6 @@ class Placer:
             return placed
         for rejection in lost:
             recorder.add(rejection)
-        if decision is not None and request.networks and self._connector is not None:
-            self._connector.settle(decision.device_id, request.networks)
         return decision
 
     def _wire(self, conn: Connection, device: Device, networks: Collection[str]) -> bool:

@@ -26,7 +26,6 @@ from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes, describe
 from lbaas_scheduler.plugins.fleet.operations import FleetOperations
 from lbaas_scheduler.sdk.networks import NetworkConnector
-from lbaas_scheduler.sdk.networks import NetworkConnector
 
 Document = dict[str, Any]
 Filters = Mapping[str, Sequence[Any]]
@@ -64,7 +63,6 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         self.networks = networks
         self.fleet = fleet
         self.rules = rules
-        self._connector = connector
         self._connector = connector
         self._devices = Devices(registry, caster, tenants)
         self._default_service_type = default_service_type
@@ -118,8 +116,6 @@ class DeviceSchedulerPlugin(ServicePluginBase):
     def delete_device(self, context: RequestContext, id: str) -> None:
         """Remove a device: see :meth:`Registry.remove`."""
         self._devices.delete(context, id)
-        if self._connector is not None:
-            self._connector.forget_device(id)
         if self._connector is not None:
             self._connector.forget_device(id)
 

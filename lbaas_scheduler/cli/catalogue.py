@@ -82,3 +82,20 @@ QUOTA = Noun(
     ("tenant_id", "vip", "pool", "member", "health_monitor", "device"),
     name_key="",
 )
+MOVE = Noun(
+    "move",
+    "move",
+    "moves",
+    "/v2.0/moves",
+    ("resource_id", "source_id", "target_id", "state", "cause", "error"),
+    ("service", "attempts", "created_at", "updated_at"),
+    name_key="",
+)
+PLACEMENT_RULE = Noun(
+    "placement-rule",
+    "placement_rule",
+    "placement_rules",
+    "/v2.0/placement-rules",
+    ("id", "name", "position", "enabled", "match", "wishes"),
+    ("service", "description"),
+)

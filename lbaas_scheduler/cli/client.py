@@ -36,14 +36,15 @@ class Client:
         """
         return self._call("GET", path, query=query)
 
-    def post(self, path: str, body: Document | None = None) -> Document:
-        return self._call("POST", path, body)
+    def post(self, path: str, body: Document | None = None, query: Query | None = None) -> Document:
+        return self._call("POST", path, body, query)
 
-    def put(self, path: str, body: Document) -> Document:
-        return self._call("PUT", path, body)
+    def put(self, path: str, body: Document, query: Query | None = None) -> Document:
+        return self._call("PUT", path, body, query)
 
-    def delete(self, path: str) -> None:
-        self._call("DELETE", path)
+    def delete(self, path: str, query: Query | None = None) -> Document:
+        """:returns: nothing, of most objects."""
+        return self._call("DELETE", path, query=query)
 
     def all(self, path: str, collection: str, query: Query | None = None) -> list[Document]:
         """All pages of a list."""

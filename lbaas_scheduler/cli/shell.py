@@ -21,7 +21,9 @@ from lbaas_scheduler.cli.nouns import (
     fleet,
     health_monitors,
     members,
+    moves,
     networks,
+    placement_rules,
     placements,
     pools,
     quotas,
@@ -32,7 +34,21 @@ from lbaas_scheduler.cli.nouns import (
 NAMESPACE = "lbaas_scheduler.cli"
 """Entry points of packages that bring further commands."""
 
-_FILES = (agents, devices, fleet, health_monitors, members, networks, placements, pools, quotas, service_types, vips)
+_FILES = (
+    agents,
+    devices,
+    fleet,
+    health_monitors,
+    members,
+    moves,
+    networks,
+    placement_rules,
+    placements,
+    pools,
+    quotas,
+    service_types,
+    vips,
+)
 
 
 class Shell(App):  # type: ignore[misc]

@@ -25,6 +25,16 @@ class Vips(ListCommand):
         return columns, shown.rows(self.client.all(path, VIP.collection), columns)
 
 
+class Health(ShowCommand):
+    """Show what the last checks of a device found (administrators)."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_name(parser, DEVICE)
+
+    def take_action(self, arguments: argparse.Namespace) -> Card:
+        return shown.one(self.client.get(f"{DEVICE.one(self.find(DEVICE, arguments.object))}/health")["health"])
+
+
 class Asked(ShowCommand):
     """Asks something of a device that changes no attribute. ``verb``: the end of the path; ``answer``: what it gives."""
 
@@ -111,6 +121,7 @@ _STATES = {
 COMMANDS: Commands = {
     **commands(DEVICE, _OPTIONS, view=staticmethod(_card)),
     "device vips": Vips,
+    "device health": Health,
     "device evacuate": described(
         Asked,
         "Drain a device and begin to move everything off it; asked again, it goes on.",

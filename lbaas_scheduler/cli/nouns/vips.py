@@ -59,6 +59,18 @@ class Placement(ShowCommand):
         return shown.one({**placement, **{f"trail.{name}": value for name, value in trail.items() if value not in ("", [], {})}})
 
 
+class Explain(ShowCommand):
+    """Say stage by stage why a VIP is where it is (administrators)."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_name(parser, VIP)
+
+    def take_action(self, arguments: argparse.Namespace) -> Card:
+        told = self.client.get(f"{VIP.one(self.find(VIP, arguments.object))}/explain")["explanation"]
+        stages = {f"stage.{it['stage']}": it["said"] for it in told.pop("stages")}
+        return shown.one({**told, **stages})
+
+
 class Move(ShowCommand):
     """Begin to move a VIP to another device; it serves throughout (administrators)."""
 
@@ -128,6 +140,7 @@ COMMANDS: Commands = {
         complete=staticmethod(_like_its_pool),
     ),
     "vip placement": Placement,
+    "vip explain": Explain,
     "vip move": Move,
     "vip reset-status": ResetStatus,
 }

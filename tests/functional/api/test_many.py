@@ -27,12 +27,15 @@ NO_LISTS = {
 def furnished(house: House) -> dict[str, str]:
     """One of everything, and what fills the variables of a path, by what stands before them."""
     house.create("/v2.0/devices", "device", {"name": "spare", "device_type": "fake"}, ADMIN)
+    for device in house.get("/v2.0/devices", ADMIN).json["devices"]:
+        assert house.post(f"/v2.0/devices/{device['id']}/evacuate", None, ADMIN).status_code == 202
+        house.put(f"/v2.0/devices/{device['id']}", {"device": {"admin_state": "enabled"}}, ADMIN)
     pool = house.pool()
     member, monitor, vip = house.member(pool), house.monitor(), house.vip(pool)
     house.associate(monitor, pool)
     house.put("/v2.0/quotas/anne", {"quota": {"vip": -1, "pool": -1}}, ADMIN)
     gold = house.create("/v2.0/service-types", "service_type", {"name": "gold"}, ADMIN)
-    house.plant.parts.rules.create({"name": "first", "enabled": False, "wishes": {"zone": "a"}})
+    rule = house.plant.parts.rules.create({"name": "first", "enabled": False, "wishes": {"zone": "a"}})
     assert house.post(f"/v2.0/lb/vips/{vip['id']}/move", {"move": {}}, ADMIN).status_code == 202
     return {
         "/v2.0/extensions": "lbaas",
@@ -47,6 +50,8 @@ def furnished(house: House) -> dict[str, str]:
         "/v2.0/service-types": gold["id"],
         "/v2.0/agents": house.get("/v2.0/agents", ADMIN).json["agents"][0]["id"],
         "/v2.0/quotas": "anne",
+        "/v2.0/moves": vip["id"],
+        "/v2.0/placement-rules": rule["id"],
         "/v2.0/devices": house.get(f"/v2.0/lb/vips/{vip['id']}/placement", ADMIN).json["placement"]["device_id"],
     }
 

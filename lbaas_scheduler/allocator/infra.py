@@ -6,12 +6,9 @@ from dataclasses import replace
 
 from lbaas_scheduler.allocator.context import Context, Known, new_id, normalised
 from lbaas_scheduler.allocator.core.drivers import Stored, Txn
-from lbaas_scheduler.allocator.core.requests import Request
+from lbaas_scheduler.allocator.core.requests import INFRA, Request
 from lbaas_scheduler.allocator.core.resource import Definition
 from lbaas_scheduler.allocator.core.states import Allocation, Pool, hexed
-
-INFRA = "pool"
-"""Owner type of what a pool has for itself. Goes with the pool, counts as used, is nobody's to release."""
 
 
 def infra_pool(pool_id: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lbaas_scheduler.allocator.core.requests import CLUSTER, Owner, Request, Selector
+from lbaas_scheduler.allocator.core.requests import CLUSTER, INFRA, Owner, Request, Selector
 from lbaas_scheduler.errors import InvalidRequest
 
 LONGEST = {"owner type": 64, "owner id": 255, "slot": 128, "tenant id": 255, "pool name": 128, "scope": 255, "request id": 128,
@@ -15,13 +15,15 @@ LONGEST = {"owner type": 64, "owner id": 255, "slot": 128, "tenant id": 255, "po
 
 def check_text(what: str, value: Any, *, may_be_empty: bool = False) -> None:
     """:raises InvalidRequest: not a text, empty, too long, or not printable."""
+    if value == "" and may_be_empty:
+        return
     if not isinstance(value, str):
         raise InvalidRequest(f"The {what} is {value!r:.80}; give a text", what=what)
     if len(value) > LONGEST[what]:
         raise InvalidRequest(
             f"The {what} has {len(value)} characters; {LONGEST[what]} are the most", what=what, length=len(value)
         )
-    if not value and not may_be_empty:
+    if not value:
         raise InvalidRequest(f"The {what} is empty", what=what)
     if value != value.strip():
         # MariaDB's keys take "a" and "a " for the same.
@@ -41,6 +43,8 @@ def check_selector(selector: Selector) -> None:
 def check_owner(owner: Owner) -> None:
     check_text("owner type", owner.type)
     check_text("owner id", owner.id)
+    if owner.type == INFRA:
+        raise InvalidRequest(f"Owner type '{INFRA}' is a pool's own; give another one", what="owner type")
 
 
 def check_request(request: Request) -> None:

@@ -39,7 +39,8 @@ def _everywhere(call: Call) -> Document:
 
 
 def _listed(call: Call, filters: dict[str, list[str]], place: Document | None) -> Document:
-    resting = converters.boolean(_single(filters, "resting") or "false")
+    asked_for = _single(filters, "resting")
+    resting = False if asked_for is None else converters.boolean(asked_for)
     if not isinstance(resting, bool):
         raise InvalidRequest(reason="'resting' must be true or false", attribute="resting")
     pages.check(filters, _KNOWN)

@@ -20,12 +20,9 @@ Document = dict[str, Any]
 
 IN_PATH: Document = {"type": "string", "pattern": "^[0-9A-Za-z][0-9A-Za-z_.:@+-]{0,127}$"}
 
-SCOPE: Document = {
-    "scope": {
-        **schemas.SCOPE,
-        "description": "whose pool it is; without, cluster for administrators, and the own tenant for others",
-    }
-}
+SCOPE: Document = {"scope": schemas.SCOPE}
+"""Whose pool it is; without, cluster for administrators, and the own tenant for others."""
+
 _REMOVAL: Document = {
     **SCOPE,
     "drain": {**wire.BOOLEAN, "description": "if it is in use, let it go with its last value"},

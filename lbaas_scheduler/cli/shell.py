@@ -27,6 +27,7 @@ from lbaas_scheduler.cli.nouns import (
     placements,
     pools,
     quotas,
+    resources,
     service_types,
     vips,
 )
@@ -46,6 +47,7 @@ _FILES = (
     placements,
     pools,
     quotas,
+    resources,
     service_types,
     vips,
 )

@@ -83,12 +83,12 @@ ALLOCATIONS_CREATE = _object(
     "requests",
 )
 RELEASE = _object({"value": VALUE, "owner": OWNER}, "value", "owner")
-_TIME: Document = {"type": "number", "minimum": 0, "maximum": 1_000_000}
+_DAYS: Document = {"type": "number", "minimum": 0, "maximum": 36_500}
 RECONCILE = _object(
     {
         "dry_run": {"type": "boolean", "default": True},
-        "grace_seconds": _TIME,
-        "history_days": _TIME,
-        "request_days": _TIME,
+        "grace_seconds": {"type": "number", "minimum": 0, "maximum": 36_500 * 86_400},
+        "history_days": _DAYS,
+        "request_days": _DAYS,
     }
 )

@@ -11,6 +11,9 @@ from lbaas_scheduler.allocator.core.states import Allocation
 
 CLUSTER = "cluster"
 
+INFRA = "pool"
+"""Owner type of what a pool has for itself. Goes with the pool, counts as used, is nobody's to ask for or to release."""
+
 
 class Owner(NamedTuple):
     """Who has a value: a VIP, a network, a port, an interface of a device."""

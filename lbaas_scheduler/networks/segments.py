@@ -19,7 +19,7 @@ from lbaas_scheduler.allocator.core.requests import Grant, Owner, Request, Selec
 from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.db import device_networks, networks, schedulable
 from lbaas_scheduler.domain.devices import Device, Interface
-from lbaas_scheduler.errors import Conflict, Exhausted, InvalidRequest, NotAllocated, NotDefined, StaleGeneration, Unavailable
+from lbaas_scheduler.errors import Conflict, Exhausted, InvalidRequest, NotDefined
 from lbaas_scheduler.networks.joint import Joint
 
 LOG = logging.getLogger(__name__)
@@ -102,8 +102,9 @@ class Segments:
 
         try:
             self._joint.database.write(work)
-        except (Unavailable, NotAllocated, StaleGeneration) as error:
-            LOG.warning("The segment of network %s on device %s is settled later: %s", network_id, device_id, error.message)
+        except Exception:
+            # What it was called after is done all the same.
+            LOG.exception("The segment of network %s on device %s is settled later", network_id, device_id)
             self._unsettled.append((device_id, network_id))
 
     def _allocate(

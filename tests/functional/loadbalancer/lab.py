@@ -83,7 +83,7 @@ class Lab:
         scheduler = Scheduler(
             gate, {"least_loaded": LeastLoaded(), "most_loaded": MostLoaded()}, "least_loaded", page_size=8, max_rounds=4
         )
-        return Placer(self.database, SqlCandidates(self.database, 600), {"LoadBalancer": scheduler})
+        return Placer(self.database, SqlCandidates(self.database, 600), {"LoadBalancer": scheduler}, self.connector)
 
     def new_plugin(self) -> LoadBalancerPlugin:
         return LoadBalancerPlugin(

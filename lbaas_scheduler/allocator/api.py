@@ -118,7 +118,7 @@ class AllocatorAPI:
     def allocations(
         self, pool: Mapping[str, Any] | None = None, owner: Mapping[str, Any] | None = None, *, resting: bool = False
     ) -> list[dict[str, Any]]:
-        found = self._allocator.list(pool and selector(pool), owner and owner_(owner), resting=resting)  # type: ignore[arg-type]
+        found = self._allocator.list(*_place(pool, owner), resting=resting)
         return [grant_document(grant) for grant in found]
 
     def usage(self, pool: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,8 +133,7 @@ class AllocatorAPI:
         since: datetime | None = None,
         limit: int = 100,
     ) -> list[dict[str, Any]]:
-        where = selector(pool) if pool else None, owner_(owner) if owner else None
-        events = self._allocator.history(*where, allocation_id=allocation_id, since=since, limit=limit)
+        events = self._allocator.history(*_place(pool, owner), allocation_id=allocation_id, since=since, limit=limit)
         return [self._event_document(event) for event in events]
 
     def check(self) -> list[dict[str, Any]]:
@@ -153,6 +152,11 @@ class AllocatorAPI:
         if event.value and event.kind in self._allocator.kinds:
             document["value"] = self._allocator.kinds[event.kind].show(int(event.value, 16), event.prefix_len)
         return document
+
+
+def _place(pool: Mapping[str, Any] | None, owner: Mapping[str, Any] | None) -> tuple[Selector | None, Owner | None]:
+    """None is none; all else has to be right."""
+    return None if pool is None else selector(pool), None if owner is None else owner_(owner)
 
 
 def selector(document: Mapping[str, Any]) -> Selector:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from lbaas_scheduler.allocator import checks, definitions, reconcile, releases, usage, values
+from lbaas_scheduler.allocator import checks, definitions, levels, reconcile, releases, usage, values
 from lbaas_scheduler.allocator.context import Context, stamp
 from lbaas_scheduler.allocator.core.drivers import Change, Query, StateDriver
 from lbaas_scheduler.allocator.core.requests import Grant, Owner, Request, Selector, Usage
@@ -35,6 +35,7 @@ Grants = list[Grant]
 Pools = list[Pool]
 Events = list[Event]
 Findings = list[checks.Finding]
+Levels = list[levels.Level]
 
 MAX_TTL_SECONDS = 7 * 86_400
 
@@ -164,6 +165,10 @@ class ResourceAllocator:
     def usage(self, pool: Selector) -> Usage:
         """How full a pool is."""
         return usage.of(self._context, self._context.pool(pool, fresh=True))
+
+    def levels(self, tally: levels.Tally | None = None) -> Levels:
+        """How full pools are, for monitoring; see :func:`lbaas_scheduler.allocator.levels.read`."""
+        return levels.read(self._context, tally)
 
     def history(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +17,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, exposition,
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from lbaas_scheduler.allocator.drivers.sql import SqlDriver
+from lbaas_scheduler.allocator.levels import Level
+from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.api.operations import Call, Operation, Raw
 from lbaas_scheduler.db import gauges
 from lbaas_scheduler.db.gauges import Gauges
@@ -25,8 +30,14 @@ from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.errors import LBaaSError, NoValidDevice
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer, Within
+from lbaas_scheduler.sdk.bounded import run_within
+
+LOG = logging.getLogger(__name__)
 
 PREFIX = "lbaas_scheduler"
+
+LONGEST_READING_SECONDS = 3.0
+"""For how long the allocator's store may keep Prometheus waiting."""
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -35,10 +46,14 @@ MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Meters:
-    """The counters of this process. Those of several servers are added up by whoever reads them."""
+    """The counters of this process. Those of several servers are added up by whoever reads them.
+
+    ``reading``: held by whoever reads the allocator's store for it.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.reading = threading.Lock()
         own = {"registry": self.registry}
         self.placements = Counter(f"{PREFIX}_placements", "Resources to be placed", ["outcome", "reason"], **own)
         self.placing = Histogram(f"{PREFIX}_placement_seconds", "Time to place", ["outcome"], buckets=SECONDS, **own)
@@ -47,10 +62,11 @@ class Meters:
             f"{PREFIX}_request_seconds", "Time to answer", ["method", "route", "status"], buckets=SECONDS, **own
         )
 
-    def render(self, fleet: Collector) -> bytes:
-        """All of it as text, with ``fleet`` read now."""
+    def render(self, *read_now: Collector) -> bytes:
+        """All of it as text."""
         shown = CollectorRegistry()
-        shown.register(fleet)
+        for collector in read_now:
+            shown.register(collector)
         if os.environ.get(MULTIPROCESS):
             multiprocess.MultiProcessCollector(shown)
             return exposition.generate_latest(shown)
@@ -161,6 +177,46 @@ def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[tuple[
     return family
 
 
+class Resources(Collector):
+    """How full the pools of resources are, at least the fullest of them: a pool's name is a label, and pools are many.
+
+    One reading at a time, and none that keeps Prometheus waiting: a store that is away may take its time to say so.
+    """
+
+    def __init__(self, allocator: ResourceAllocator, database: Database, reading: threading.Lock) -> None:
+        self._allocator = allocator
+        self._database = database
+        self._reading = reading
+
+    def collect(self) -> Iterator[Metric]:
+        found: list[Level] | None = self._within_time()
+        text = "Whether the store of the resource allocator answers"
+        yield GaugeMetricFamily(f"{PREFIX}_allocator_up", text, int(found is not None))
+        values = {
+            (level.kind, level.scope, level.pool, state): getattr(level, state)
+            for level in found or ()
+            for state in ("total", "used", "held", "quarantined")
+        }
+        yield _gauge("resource_values", "Values of the fullest pools of resources", ("kind", "scope", "pool", "state"), values)
+
+    def _within_time(self) -> list[Level] | None:
+        if not self._reading.acquire(blocking=False):
+            return None
+        answers: list[list[Level]] = []
+        run_within(time.monotonic() + LONGEST_READING_SECONDS, "read-resources", lambda: self._read(answers))
+        return answers[0] if answers else None
+
+    def _read(self, answers: list[list[Level]]) -> None:
+        try:
+            # In the product's own database, all pools are counted by one statement.
+            counted = self._database.glance(gauges.allocations) if isinstance(self._allocator.driver, SqlDriver) else None
+            answers.append(self._allocator.levels(counted))
+        except LBaaSError as error:
+            LOG.warning("How full the pools of resources are cannot be read: %s", error.message)
+        finally:
+            self._reading.release()
+
+
 class RequestMeter:
     """Falcon middleware: how long each kind of request took."""
 
@@ -178,8 +234,10 @@ class RequestMeter:
 
 
 def _metrics(call: Call) -> Raw:
-    fleet = Fleet(call.services.database, call.services.heard_since())
-    return Raw(call.services.meters.render(fleet), exposition.CONTENT_TYPE_LATEST)
+    services = call.services
+    fleet = Fleet(services.database, services.heard_since())
+    resources = Resources(services.allocator, services.database, services.meters.reading)
+    return Raw(services.meters.render(fleet, resources), exposition.CONTENT_TYPE_LATEST)
 
 
 METRICS = Operation(

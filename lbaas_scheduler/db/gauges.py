@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.agents import usable
+from lbaas_scheduler.db.allocator_models import allocator_allocations
 from lbaas_scheduler.db.models import agents, deployments, device_load, devices, vips
 
 AGES_SECONDS = (10, 60, 300, 3600)
@@ -41,6 +42,14 @@ def read(conn: Connection, now: datetime, heard_since: datetime) -> Gauges:
         due=_scalar(conn, sa.select(_COUNT).select_from(deployments).where(deployments.c.due_at <= now)),
         open_devices=_scalar(conn, sa.select(_COUNT).select_from(device_load).where(device_load.c.open == 1)),
     )
+
+
+def allocations(conn: Connection) -> dict[tuple[str, str], int]:
+    """(Pool's id, status) → how many values; those that other values brought with them are not counted."""
+    columns = allocator_allocations.c
+    by = (columns.pool_id, columns.status)
+    counted = sa.select(*by, _COUNT).where(columns.part == "").group_by(*by)
+    return {(row.pool_id, row.status): row.count for row in conn.execute(counted)}
 
 
 _COUNT = sa.func.count().label("count")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lbaas_scheduler.errors import StoreUnavailable
 from tests.functional.api.house import ADMIN, ANNE, BERT, READER, House, error_of
 
 POOLS = "/v2.0/resources"
@@ -294,3 +295,35 @@ def test_history_is_narrowed(house: House) -> None:
     assert [event["value"] for event in events] == [taken["value"]]
     assert house.get(f"{POOLS}/history?since=2999-01-01T00:00:00%2B01:00", ADMIN).json == {"events": []}
     assert len(house.get(f"{POOLS}/history?limit=2&since=0001-01-01T00:00:00", ADMIN).json["events"]) == 2
+
+
+def test_metrics_say_how_full_the_pools_are(house: House) -> None:
+    define(house, ranges="1-10", pick="lowest", quarantine_seconds=600)
+    define(house, "vxlan", "x", range="5000-5009")
+    take(house)
+    take(house, slot="b", ttl_seconds=60)
+    gone = take(house, slot="c")
+    house.delete(f"{VLAN}/allocations/{gone['id']}", ADMIN)
+    take(house, f"{POOLS}/vxlan/x")
+    lines = house.client.simulate_get("/metrics").text.splitlines()
+    assert "lbaas_scheduler_allocator_up 1.0" in lines
+
+    def value(kind: str, pool: str, state: str) -> float:
+        start = f'lbaas_scheduler_resource_values{{kind="{kind}",pool="{pool}",scope="cluster",state="{state}"}} '
+        (found,) = [line.removeprefix(start) for line in lines if line.startswith(start)]
+        return float(found)
+
+    assert [value("vlan", "v", state) for state in ("total", "used", "held", "quarantined")] == [10, 2, 1, 1]
+    assert [value("vxlan", "x", state) for state in ("total", "used")] == [10, 1], "its local VLAN counts not"
+
+
+def test_metrics_do_not_wait_for_a_store_that_is_away(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any) -> Any:
+        raise StoreUnavailable(dependency="etcd", reason="nobody there")
+
+    monkeypatch.setattr(house.plant.parts.allocator.driver, "read", away)
+    for _ in range(2):
+        text = house.client.simulate_get("/metrics").text
+        assert "lbaas_scheduler_allocator_up 0.0" in text
+        assert "lbaas_scheduler_database_up 1.0" in text
+        assert "lbaas_scheduler_resource_values{" not in text

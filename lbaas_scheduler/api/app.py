@@ -18,7 +18,7 @@ from lbaas_scheduler.api.metrics import RequestMeter
 from lbaas_scheduler.api.operations import UUID_IN_PATH, Call, Operation, Raw, Services
 from lbaas_scheduler.api.routes import ROUTES
 from lbaas_scheduler.conf.api import KEYSTONE
-from lbaas_scheduler.errors import LBaaSError, NotFound
+from lbaas_scheduler.errors import LBaaSError, NotFound, Unavailable
 
 LOG = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Runner:
         caller = req.context.caller
         if operation.rule is not None:
             if caller is None:
-                raise falcon.HTTPUnauthorized(description="Authentication is required.", challenges=['Keystone uri=""'])
+                raise _nobody(req)
             self._policies.check(operation.rule, caller)
         call = Call(
             services=self._services,
@@ -94,6 +94,13 @@ class Runner:
         if not operation.envelope:
             return None
         return bodies.read(req, operation.envelope, operation.plural, self._max_body_bytes)
+
+
+def _nobody(req: falcon.Request) -> Exception:
+    """Where to get a token, keystonemiddleware adds."""
+    if req.env.get(keystone.AWAY):
+        return Unavailable(dependency="Keystone", reason="tokens cannot be checked")
+    return falcon.HTTPUnauthorized(description="Authentication is required.")
 
 
 def _answer(resp: falcon.Response, operation: Operation, result: Any) -> None:

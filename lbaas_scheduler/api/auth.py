@@ -60,6 +60,9 @@ class FromKeystone:
     def identify(self, environ: dict[str, Any], **request_ids: Any) -> RequestContext | None:
         if environ.get("HTTP_X_IDENTITY_STATUS") != "Confirmed":
             return None
+        # A service that speaks for a user and cannot say who it is, is none.
+        if environ.get("HTTP_X_SERVICE_IDENTITY_STATUS", "Confirmed") != "Confirmed":
+            return None
         return RequestContext.from_environ(environ, **request_ids)
 
 

@@ -122,6 +122,7 @@ _HEALTH: dict[str, Any] = {
     "required": [*_KNOWN_HEALTH["required"], "detail", "online"],
 }
 
+
 def _write_off(call: Call) -> dict[str, Any]:
     body = checked(call.body, _WRITE_OFF, "write_off")
     return {"write_off": call.services.devices.fleet.write_off_device(call.context, call.ids["id"], **body)}

@@ -311,8 +311,12 @@ def _turn(conn: sa.Connection, resource_id: str, role: str, device_id: str, into
 
 
 def _let_go(conn: sa.Connection, resource_id: str, device_id: str) -> None:
-    """A step of a move has an epoch of its own: what was said to the device before, or by it, is out of date."""
-    deployments.mark_removal(conn, [resource_id], clock.utcnow(), device_id=device_id)
+    """A step of a move has an epoch of its own: what was said to the device before, or by it, is out of date.
+
+    The device is told after the commit; the deadline is for the case that it is not, or does not hear it.
+    """
+    due_at = clock.utcnow() + timedelta(seconds=RETRY_SECONDS)
+    deployments.mark_removal(conn, [resource_id], due_at, device_id=device_id)
     deployments.new_epoch(conn, resource_id, device_id)
 
 

@@ -7,7 +7,8 @@ elsewhere) is logged and ignored.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import oslo_messaging
@@ -30,11 +31,19 @@ T = TypeVar("T")
 MAX_PAGE = 10_000
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is to be done about results after the commit. ``gone``: to be given to :meth:`Reports.dispose`. ``moved``: ids of
+    what a device has to let go of now: to be cast."""
+
+    gone: Sequence[str] = ()
+    moved: Sequence[str] = ()
+
+
 class Reports(Protocol):
     """What becomes of reports: see :class:`lbaas_scheduler.plugins.loadbalancer.reports.Reports`."""
 
-    def apply_results(self, conn: sa.Connection, device_id: str, results: Sequence[Result]) -> Collection[str]:
-        """:returns: what is gone now, to be given to :meth:`dispose` after the commit."""
+    def apply_results(self, conn: sa.Connection, device_id: str, results: Sequence[Result]) -> Outcome: ...
 
     def apply_stats(self, conn: sa.Connection, stats: Mapping[str, VipStats], device_id: str | None = None) -> None: ...
 
@@ -42,7 +51,10 @@ class Reports(Protocol):
 
 
 class AgentCallbacks:
-    """The endpoint for agents, version 1.0."""
+    """The endpoint for agents, version 1.0.
+
+    :param cast: sends what is due of VIPs: see :meth:`lbaas_scheduler.plugins.casts.Caster.cast`.
+    """
 
     target = oslo_messaging.Target(version=topics.VERSION)
 
@@ -53,11 +65,14 @@ class AgentCallbacks:
         reports: Reports,
         load_vips: Documents,
         wirings: LoadsWirings = lambda *_: {},
+        *,
+        cast: Callable[[Collection[str]], object] = lambda _: None,
     ) -> None:
         self._database = database
         self._directory = directory
         self._reports = reports
         self._load_vips = load_vips
+        self._cast = cast
         self._wirings = wirings
 
     def ping(self, context: Any) -> None:
@@ -132,13 +147,13 @@ class AgentCallbacks:
     def _apply(self, host: str, device_id: str, results: Sequence[Result]) -> None:
         """Record results together; if one of them cannot be, the others are, one by one."""
 
-        def work(conn: sa.Connection) -> Collection[str]:
-            return self._reports.apply_results(conn, device_id, results) if _drives(conn, host, device_id) else ()
+        def work(conn: sa.Connection) -> Outcome:
+            return self._reports.apply_results(conn, device_id, results) if _drives(conn, host, device_id) else Outcome()
 
         if not results:
             return
         try:
-            gone = self._database.write(work)
+            outcome = self._database.write(work)
         except Unavailable:
             # The agent repeats its report until somebody has recorded it.
             raise
@@ -150,7 +165,10 @@ class AgentCallbacks:
             for result in results:
                 self._apply(host, device_id, [result])
         else:
-            self._reports.dispose(gone)
+            self._reports.dispose(outcome.gone)
+            if outcome.moved:
+                # What a move leaves behind need not wait for the reconciler.
+                self._cast(outcome.moved)
 
 
 def _drives(conn: sa.Connection, host: str, device_id: str) -> bool:

@@ -25,7 +25,7 @@ from lbaas_scheduler.devices.periodic import Periodic
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.errors import Unavailable
-from lbaas_scheduler.plugins.callbacks import Reports
+from lbaas_scheduler.plugins.callbacks import Outcome, Reports
 from lbaas_scheduler.plugins.casts import Caster
 
 LOG = logging.getLogger(__name__)
@@ -131,18 +131,20 @@ class Reconciler:
         before = clock.utcnow() - timedelta(seconds=self._options.pending_timeout_seconds)
         for row in self._database.read(lambda conn: deployments.overdue(conn, before, self._options.reconcile_batch_size)):
             try:
-                self._database.write(lambda conn, late=row: self._give_up(conn, late))  # type: ignore[misc]
+                outcome = self._database.write(lambda conn, late=row: self._give_up(conn, late))  # type: ignore[misc]
+                if outcome.moved:
+                    self._caster.cast(outcome.moved)
             except Unavailable:
                 raise
             except Exception:
                 LOG.exception("The overdue state of %s on device %s cannot be recorded", row.resource_id, row.device_id)
 
-    def _give_up(self, conn: sa.Connection, row: DeploymentRow) -> None:
+    def _give_up(self, conn: sa.Connection, row: DeploymentRow) -> Outcome:
         if not deployments.give_up_waiting(conn, row):
-            return
+            return Outcome()
         cause = self._cause(conn, row)
         LOG.warning("%s on device %s is overdue: %s", row.resource_id, row.device_id, cause)
-        self._reports.apply_results(conn, row.device_id, [Result(row.resource_id, row.version, cause)])
+        return self._reports.apply_results(conn, row.device_id, [Result(row.resource_id, row.version, cause)])
 
     def _cause(self, conn: sa.Connection, row: DeploymentRow) -> str:
         binding = device_agents.by_devices(conn, [row.device_id]).get(row.device_id)

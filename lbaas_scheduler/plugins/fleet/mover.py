@@ -140,6 +140,7 @@ class Mover:
         for move in self._database.read(lambda conn: moves.overdue(conn, utcnow(), BATCH)):
             if self._database.write(lambda conn, late=move: self._undo(conn, late)):  # type: ignore[misc]
                 LOG.warning("%s stays on device %s: device %s was too slow", move.resource_id, move.source_id, move.target_id)
+                self._caster.cast([move.resource_id])
 
     def save_from_lost_devices(self) -> None:
         """Queue what is on devices that are OFFLINE for longer than its service type allows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from enum import Enum, auto
 
 from sqlalchemy.engine import Connection
 
@@ -12,6 +13,7 @@ from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result, VipStats
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import InvalidRequest
+from lbaas_scheduler.plugins.callbacks import Outcome
 from lbaas_scheduler.plugins.loadbalancer import removal
 from lbaas_scheduler.plugins.loadbalancer.changes import UNSETTLED
 from lbaas_scheduler.sdk.networks import NetworkConnector
@@ -25,24 +27,34 @@ HEALTH = (Status.ACTIVE, Status.INACTIVE)
 """The statuses that a health check moves a member between; it moves no member out of or into any other."""
 
 
+class _Fate(Enum):
+    """What came of a VIP with one result. MOVED: it arrived on a device or turned back, and the other one is to let go."""
+
+    STAYS = auto()
+    GONE = auto()
+    MOVED = auto()
+
+
 class Reports:
     """Results and statistics. Every method works inside of the caller's transaction, and may be repeated."""
 
     def __init__(self, connector: NetworkConnector) -> None:
         self._connector = connector
 
-    def apply_results(self, conn: Connection, device_id: str, results: Sequence[Result]) -> list[str]:
+    def apply_results(self, conn: Connection, device_id: str, results: Sequence[Result]) -> Outcome:
         """Turn results into statuses.
 
         Results of old epochs and revisions change no status; those of VIPs that are gone are a warning.
 
-        :returns: ids of the VIPs that are gone now. After the commit, hand each to :meth:`dispose`.
+        :returns: what is to be done after the commit.
         """
         # In one order always, so that two servers never wait for each other.
         ordered = sorted(results, key=lambda each: each.vip_id)
         # Of VIPs that are on their way to the device, or that are leaving it.
         roles = moves.roles(conn, device_id, [result.vip_id for result in results])
-        return [it.vip_id for it in ordered if self._apply(conn, device_id, it, roles.get(it.vip_id, ""))]
+        fates = [(it.vip_id, self._apply(conn, device_id, it, roles.get(it.vip_id, ""))) for it in ordered]
+        gone, moved = ([id_ for id_, fate in fates if fate is kind] for kind in (_Fate.GONE, _Fate.MOVED))
+        return Outcome(gone, moved)
 
     def dispose(self, vip_ids: Collection[str]) -> None:
         """The removal of these VIPs is committed: let the networks know. Outside of any transaction."""
@@ -70,19 +82,18 @@ class Reports:
         if device_id is not None:
             device_reports.record(conn, device_id, sum(it["active_connections"] for it in possible.values()), utcnow())
 
-    def _apply(self, conn: Connection, device_id: str, result: Result, role: str) -> bool:
-        """:returns: whether the VIP is gone now."""
+    def _apply(self, conn: Connection, device_id: str, result: Result, role: str) -> _Fate:
         if result.error is not None:
-            _fail(conn, device_id, result, result.error, role)
-            return False
+            return _fail(conn, device_id, result, result.error, role)
         if result.removed:
-            return self._remove(conn, device_id, result)
-        if deployments.settle(conn, result.vip_id, device_id, result.version):
-            if not role or (role == moves.TARGET and moves.arrive(conn, result.vip_id, device_id)):
-                confirm(conn, result.vip_id, result.object_errors)
-        else:
+            return _Fate.GONE if self._remove(conn, device_id, result) else _Fate.STAYS
+        if not deployments.settle(conn, result.vip_id, device_id, result.version):
             _note_stale(conn, device_id, result)
-        return False
+            return _Fate.STAYS
+        arrived = role == moves.TARGET and moves.arrive(conn, result.vip_id, device_id)
+        if arrived or not role:
+            confirm(conn, result.vip_id, result.object_errors)
+        return _Fate.MOVED if arrived else _Fate.STAYS
 
     def _remove(self, conn: Connection, device_id: str, result: Result) -> bool:
         if deployments.confirm_removal(conn, result.vip_id, device_id):
@@ -135,16 +146,15 @@ def description(text: str) -> str:
     return clean if len(clean) <= MAX_DESCRIPTION else f"{clean[: MAX_DESCRIPTION - 1]}…"
 
 
-def _fail(conn: Connection, device_id: str, result: Result, error: str, role: str) -> None:
+def _fail(conn: Connection, device_id: str, result: Result, error: str, role: str) -> _Fate:
     if not deployments.fail(conn, result.vip_id, device_id, result.version, description(error)):
         _note_stale(conn, device_id, result)
-        return
+        return _Fate.STAYS
     if role:
         # Where the VIP lives it is as well as it was: this is no matter of its tenant's.
         LOG.warning("VIP %s, %s on device %s, failed there: %s", result.vip_id, role.partition(":")[0], device_id, error)
-        if role == moves.TARGET:
-            moves.roll_back(conn, result.vip_id, device_id, description(error))
-        return
+        back = role == moves.TARGET and moves.roll_back(conn, result.vip_id, device_id, description(error))
+        return _Fate.MOVED if back else _Fate.STAYS
     deployment = deployments.get(conn, result.vip_id, device_id)
     removing = deployment is not None and deployment.removing
     # A removal that failed is still a removal: it is tried again until it succeeds.
@@ -154,6 +164,7 @@ def _fail(conn: Connection, device_id: str, result: Result, error: str, role: st
         for row in pools.by_vips(conn, [result.vip_id]):
             pending.fail(conn, row.id, description(error))
             _fail_objects(conn, row.id, errors)
+    return _Fate.STAYS
 
 
 def _fail_objects(conn: Connection, pool_id: str, errors: Mapping[str, str]) -> None:

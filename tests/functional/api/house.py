@@ -114,7 +114,8 @@ class House:
         self.plant = wiring.assemble(self.conf, self.agents)  # type: ignore[arg-type]
         parts = self.plant.parts
         self.database = parts.database
-        self.agents.callbacks = AgentCallbacks(parts.database, parts.agents, Reports(parts.connector), documents.load)
+        reports, cast = Reports(parts.connector), parts.caster.cast
+        self.agents.callbacks = AgentCallbacks(parts.database, parts.agents, reports, documents.load, cast=cast)
         for plugin in self.plant.plugins:
             plugin.start()
         self.app = wiring.rest_application(self.plant, lambda _seconds: None)

@@ -67,9 +67,10 @@ class Agents:
         """Nothing to do."""
 
     def work(self, steps: int = 10_000) -> int:
-        """Carry out what waits. :returns: how much was done."""
-        done = 0
-        while self._waiting and done < steps:
+        """Carry out what waits now; what they are told meanwhile waits for the next time. :returns: how much was done."""
+        done, turn = 0, len(self._waiting)
+        while turn and done < steps:
+            turn -= 1
             device_id, job = self._waiting.popleft()
             if device_id not in self.silent:
                 job()
@@ -125,7 +126,8 @@ class Lab:
         self.monitor = parts.fleet.monitor
         self.service_types = parts.service_types
         reports = Reports(parts.connector)
-        self.callbacks = AgentCallbacks(parts.database, parts.agents, reports, documents.load)
+        cast = parts.caster.cast
+        self.callbacks = AgentCallbacks(parts.database, parts.agents, reports, documents.load, cast=cast)
         if agents is None:
             self.agents.callbacks = self.callbacks
         self.seconds = 1000.0

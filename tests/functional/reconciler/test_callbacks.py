@@ -12,7 +12,7 @@ from lbaas_scheduler.db import deployments
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.deployments import Result, Version, VipStats
 from lbaas_scheduler.errors import Unavailable
-from lbaas_scheduler.plugins.callbacks import AgentCallbacks
+from lbaas_scheduler.plugins.callbacks import AgentCallbacks, Outcome
 from lbaas_scheduler.rpc.codec import decode_device, from_document, to_document
 from tests.functional.registry.fleet import KEY, Fleet
 
@@ -27,13 +27,13 @@ class RecordingReports:
         self.broken: set[str] = set()
         self.away = False
 
-    def apply_results(self, conn: sa.Connection, device_id: str, results: Sequence[Result]) -> list[str]:
+    def apply_results(self, conn: sa.Connection, device_id: str, results: Sequence[Result]) -> Outcome:
         if self.away:
             raise Unavailable(dependency="The database", reason="test")
         if self.broken & {result.vip_id for result in results}:
             raise ValueError("cannot be recorded")
         self.results += [(device_id, result) for result in results]
-        return [result.vip_id for result in results if result.removed]
+        return Outcome([result.vip_id for result in results if result.removed])
 
     def apply_stats(self, conn: sa.Connection, stats: Mapping[str, VipStats], device_id: str | None = None) -> None:
         self.stats.append((device_id, set(stats)))

@@ -36,6 +36,7 @@ Pools = list[Pool]
 Events = list[Event]
 Findings = list[checks.Finding]
 Levels = list[levels.Level]
+Tally = levels.Tally
 
 MAX_TTL_SECONDS = 7 * 86_400
 
@@ -166,7 +167,7 @@ class ResourceAllocator:
         """How full a pool is."""
         return usage.of(self._context, self._context.pool(pool, fresh=True))
 
-    def levels(self, tally: levels.Tally | None = None) -> Levels:
+    def levels(self, tally: Tally | None = None) -> Levels:
         """How full pools are, for monitoring; see :func:`lbaas_scheduler.allocator.levels.read`."""
         return levels.read(self._context, tally)
 

@@ -52,6 +52,9 @@ class DeploymentRow:
         return self.operation == REMOVE
 
 
+_INSERT = sa.insert(deployments)
+
+
 def create(conn: sa.Connection, resource_id: str, device_id: str, *, epoch: int, due_at: datetime) -> None:
     """A new desired state, revision 1, to be confirmed. ``due_at``: when it is cast again unless confirmed by then."""
     values = {
@@ -63,7 +66,7 @@ def create(conn: sa.Connection, resource_id: str, device_id: str, *, epoch: int,
         "due_at": due_at,
         "pending_since": clock.utcnow(),
     }
-    conn.execute(sa.insert(deployments).values(values))
+    conn.execute(_INSERT, values)
 
 
 def bump(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime) -> int:

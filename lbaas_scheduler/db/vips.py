@@ -23,8 +23,11 @@ COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
 }
 
 
+_INSERT = sa.insert(vips)
+
+
 def insert(conn: Connection, values: Mapping[str, Any]) -> None:
-    conn.execute(sa.insert(vips).values(created_at=utcnow(), **values))
+    conn.execute(_INSERT, {**values, "created_at": utcnow()})
 
 
 def exists(conn: Connection, vip_id: str) -> bool:

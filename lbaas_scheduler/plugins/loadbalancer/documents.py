@@ -33,9 +33,9 @@ def load(conn: Connection, vip_ids: Collection[str]) -> dict[str, Vip]:
     return {row.id: _vip(row, built[row.pool_id], places) for row in rows if row.pool_id in built}
 
 
-def load_pool(conn: Connection, pool_id: str) -> Pool | None:
-    """A pool with its members and monitors; None = it is gone."""
-    return _pools(conn, {pool_id}).get(pool_id)
+def pool_of(conn: Connection, row: Row[Any]) -> Pool:
+    """A pool of which the row was read, with its members and monitors."""
+    return _pool(row, _members(conn, {row.id}), _monitors(conn, {row.id}))
 
 
 def monitors(conn: Connection, pool_id: str) -> tuple[HealthMonitor, ...]:
@@ -45,17 +45,20 @@ def monitors(conn: Connection, pool_id: str) -> tuple[HealthMonitor, ...]:
 def _pools(conn: Connection, pool_ids: Collection[str]) -> dict[str, Pool]:
     members_of = _members(conn, pool_ids)
     monitors_of = _monitors(conn, pool_ids)
-    return {
-        row.id: Pool(
-            id=row.id,
-            protocol=Protocol(row.protocol),
-            lb_method=Method(row.lb_method),
-            admin_state_up=row.admin_state_up,
-            members=members_of.get(row.id, ()),
-            health_monitors=monitors_of.get(row.id, ()),
-        )
-        for row in pools.by_ids(conn, pool_ids)
-    }
+    return {row.id: _pool(row, members_of, monitors_of) for row in pools.by_ids(conn, pool_ids)}
+
+
+def _pool(
+    row: Row[Any], members_of: Mapping[str, tuple[Member, ...]], monitors_of: Mapping[str, tuple[HealthMonitor, ...]]
+) -> Pool:
+    return Pool(
+        id=row.id,
+        protocol=Protocol(row.protocol),
+        lb_method=Method(row.lb_method),
+        admin_state_up=row.admin_state_up,
+        members=members_of.get(row.id, ()),
+        health_monitors=monitors_of.get(row.id, ()),
+    )
 
 
 def _members(conn: Connection, pool_ids: Collection[str]) -> dict[str, tuple[Member, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,12 +56,12 @@ class Placing:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def create(self, context: RequestContext, body: Body) -> str:
+    def create(self, context: RequestContext, body: Body) -> Mapping[str, Any]:
         """Place and store a VIP; its cast is the caller's.
 
         A VIP that cannot be placed leaves nothing behind.
 
-        :returns: the VIP's id.
+        :returns: the VIP's row.
         :raises PoolNotFound: absent, or not the caller's.
         :raises VipExists: the pool has a VIP.
         :raises ProtocolMismatch: it speaks another protocol than its pool.
@@ -78,11 +78,9 @@ class Placing:
         for _ in range(MAX_TRIES):
             plan = self._core.database.read(lambda conn: self._plan(conn, context, values))
             try:
-                self._place(context, values, plan)
+                return self._place(context, values, plan)
             except _PoolChanged:
                 LOG.info("Pool %s changed while a device was looked for; looking again", values["pool_id"])
-                continue
-            return str(values["id"])
         raise Unavailable(dependency="The pool", reason="it changes too often to find a device for it")
 
     def _plan(self, conn: Connection, context: RequestContext, values: dict[str, Any]) -> _Plan:
@@ -95,24 +93,26 @@ class Placing:
             raise VipExists(pool_id=row.id)
         wanted = values["service_type_id"] or row.service_type_id or None
         service_type = self._core.service_types.choose(conn, wanted, self._core.service.name)
-        pool = documents.load_pool(conn, row.id)
-        if pool is None:
-            raise PoolNotFound(id=row.id)
-        return _Plan(pool, service_type, self._core.rules.of_service(conn, self._core.service.name))
+        rules = self._core.rules.of_service(conn, self._core.service.name)
+        return _Plan(documents.pool_of(conn, row), service_type, rules)
 
-    def _place(self, context: RequestContext, values: dict[str, Any], plan: _Plan) -> None:
+    def _place(self, context: RequestContext, values: dict[str, Any], plan: _Plan) -> Mapping[str, Any]:
         reservation = self._core.connector.prepare(context, values["subnet_id"], values["address"], values["id"])
 
+        stored: dict[str, Any] = {}
+
         def within(conn: Connection, decision: Decision) -> None:
-            self._store(conn, values, plan, reservation, decision)
+            stored.update(self._store(conn, values, plan, reservation, decision))
 
         try:
             self._core.placer.place(self._request(values, plan, reservation), within)
         except DBDuplicateEntry:
             # The answer to a commit got lost, and the repetition met its own rows.
-            if not self._core.database.read(lambda conn: vips.exists(conn, values["id"])):
+            row = self._core.database.read(lambda conn: vips.find(conn, values["id"]))
+            if row is None:
                 self._core.connector.cancel(reservation)
                 raise
+            stored.update(row._mapping)
         except NoValidDevice as error:
             self._core.connector.cancel(reservation)
             raise error if context.is_admin else _for_tenants(error) from None
@@ -120,6 +120,7 @@ class Placing:
             self._core.connector.cancel(reservation)
             raise
         self._core.connector.confirm(reservation)
+        return stored
 
     def _request(self, values: dict[str, Any], plan: _Plan, reservation: Reservation) -> ScheduleRequest:
         persistence = values["session_persistence"] or {}
@@ -146,8 +147,13 @@ class Placing:
             device_id=values["device_id"],
         )
 
-    def _store(self, conn: Connection, values: dict[str, Any], plan: _Plan, reservation: Reservation, decision: Decision) -> None:
-        """The rows of a placed VIP, in the transaction that claimed its device."""
+    def _store(
+        self, conn: Connection, values: dict[str, Any], plan: _Plan, reservation: Reservation, decision: Decision
+    ) -> dict[str, Any]:
+        """The rows of a placed VIP, in the transaction that claimed its device.
+
+        :returns: the VIP's own.
+        """
         if not pools.take(conn, values["pool_id"], values["id"]):
             if pools.find(conn, values["pool_id"]) is None:
                 raise PoolNotFound(id=values["pool_id"])
@@ -166,11 +172,13 @@ class Placing:
             "cookie_name": persistence.get("cookie_name"),
             "service_type_id": plan.service_type.id,
             "status": Status.PENDING_CREATE,
+            "status_description": "",
         }
         self._core.quotas.reserve(conn, values["tenant_id"], "vip")
         vips.insert(conn, columns)
         due_at = self._core.due_at()
         deployments.create(conn, values["id"], decision.device_id, epoch=decision.epoch, due_at=due_at)
+        return columns
 
 
 def _for_tenants(error: NoValidDevice) -> NoValidDevice:

@@ -13,7 +13,7 @@ from lbaas_scheduler.db import networks
 from lbaas_scheduler.domain.loadbalancers import HealthMonitor, Method, MonitorType, Pool, Protocol, Vip
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.simulation import Simulation
-from lbaas_scheduler.errors import InvalidRequest, NotAuthorized, PoolNotFound, ProtocolMismatch, SubnetNotFound
+from lbaas_scheduler.errors import InvalidRequest, NotAuthorized, ProtocolMismatch, SubnetNotFound
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer import pools as pool_rules
 from lbaas_scheduler.plugins.loadbalancer.asking import check_hint, request_of
@@ -87,10 +87,7 @@ class Simulating:
         row = pool_rules.find(conn, context, values["pool_id"])
         if values["protocol"] not in (None, row.protocol):
             raise ProtocolMismatch(vip_proto=values["protocol"], pool_proto=row.protocol)
-        pool = documents.load_pool(conn, row.id)
-        if pool is None:
-            raise PoolNotFound(id=row.id)
-        return pool, row.service_type_id or None
+        return documents.pool_of(conn, row), row.service_type_id or None
 
 
 def _document(simulation: Simulation) -> dict[str, Any]:

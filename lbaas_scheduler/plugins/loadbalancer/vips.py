@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from oslo_context.context import RequestContext
@@ -45,10 +46,9 @@ class Vips:
 
     def create(self, context: RequestContext, body: Body) -> Document:
         """See :meth:`.placing.Placing.create`."""
-        vip_id = self._placing.create(context, body)
-        document = self._core.database.read(lambda conn: _read(conn, vip_id))
-        self._core.caster.cast([vip_id])
-        return document
+        row = self._placing.create(context, body)
+        self._core.caster.cast([row["id"]])
+        return document(SimpleNamespace(**row))
 
     def get(self, context: RequestContext, vip_id: str, fields: Fields | None = None) -> Document:
         """:raises VipNotFound: absent, or not the caller's."""
@@ -149,7 +149,7 @@ def _read(conn: Connection, vip_id: str) -> Document:
     return document(row)
 
 
-def document(row: Row[Any]) -> Document:
+def document(row: Row[Any] | SimpleNamespace) -> Document:
     """What an answer shows of a VIP."""
     return {
         **{name: getattr(row, name) for name in PLAIN},
@@ -158,7 +158,7 @@ def document(row: Row[Any]) -> Document:
     }
 
 
-def _persistence(row: Row[Any]) -> Document | None:
+def _persistence(row: Row[Any] | SimpleNamespace) -> Document | None:
     """Always there (LP 1231915); ``cookie_name`` with APP_COOKIE only."""
     if row.persistence_type is None:
         return None

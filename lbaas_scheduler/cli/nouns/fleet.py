@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -47,7 +48,9 @@ class Fleet(Action):
         if not arguments.watch:
             console.print(self._now(arguments.zone))
             return
-        with Live(self._now(arguments.zone), console=console, screen=console.is_terminal, auto_refresh=False) as live:
+        live = Live(self._now(arguments.zone), console=console, screen=console.is_terminal, auto_refresh=False)
+        # Ctrl-C is how it ends, and no failure.
+        with suppress(KeyboardInterrupt), live:
             while True:
                 time.sleep(arguments.interval)
                 live.update(self._now_or_why_not(arguments.zone), refresh=True)

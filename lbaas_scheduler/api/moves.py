@@ -75,9 +75,18 @@ def _index(call: Call) -> Document:
     filters = {name: values for name, values in call.query.filters.items() if name != "device_id"}
     devices = call.query.filters.get("device_id", [])
     pages.check({"device_id": devices}, {"device_id": wire.FILTER_TEXT})
-    found = pages.matching(call.services.devices.fleet.get_moves(call.context), filters, SHAPE.filters)
+    found = pages.matching(_all(call), filters, SHAPE.filters)
     wanted = [it for it in found if not devices or {it["source_id"], it["target_id"]} & set(devices)]
     return pages.answer(call, SHAPE.collection, pages.in_memory(wanted, _VIEW, "resource_id"), "resource_id")
+
+
+def _all(call: Call) -> list[Document]:
+    found: list[Document] = []
+    marker = None
+    while some := call.services.devices.fleet.get_moves(call.context, marker=marker):
+        found += some
+        marker = some[-1]["resource_id"]
+    return found
 
 
 def _show(call: Call) -> Document:

@@ -66,14 +66,29 @@ def get(conn: sa.Connection, resource_id: str) -> Move | None:
     return None if row is None else _move(row)
 
 
-def list_all(conn: sa.Connection, device_id: str | None = None, states: Collection[MoveState] = ()) -> list[Move]:
-    """Moves from or to a device, or all, the oldest first."""
-    query = sa.select(moves).order_by(moves.c.created_at, moves.c.resource_id)
+def page(
+    conn: sa.Connection, limit: int, device_id: str | None = None, states: Collection[MoveState] = (), after: Move | None = None
+) -> list[Move]:
+    """Moves from or to a device, or all, the oldest first, from after ``after``."""
+    c = moves.c
+    query = sa.select(moves).order_by(c.created_at, c.resource_id).limit(limit)
     if device_id is not None:
-        query = query.where(sa.or_(moves.c.source_id == device_id, moves.c.target_id == device_id))
+        query = query.where(sa.or_(c.source_id == device_id, c.target_id == device_id))
     if states:
-        query = query.where(moves.c.state.in_(states))
+        query = query.where(c.state.in_(states))
+    if after is not None:
+        later = sa.and_(c.created_at == after.created_at, c.resource_id > after.resource_id)
+        query = query.where(sa.or_(c.created_at > after.created_at, later))
     return [_move(row) for row in conn.execute(query)]
+
+
+def off_device(conn: sa.Connection, device_id: str, limit: int) -> tuple[dict[str, int], list[Move]]:
+    """Moves that leave a device: state → how many, and the oldest that wait for something."""
+    c = moves.c
+    counted = sa.select(c.state, sa.func.count().label("count")).where(c.source_id == device_id).group_by(c.state)
+    waiting = sa.select(moves).where(c.source_id == device_id, c.state.in_(_BUSY), c.error != "")
+    counts = {row.state: row.count for row in conn.execute(counted)}
+    return counts, [_move(row) for row in conn.execute(waiting.order_by(c.created_at, c.resource_id).limit(limit))]
 
 
 def count_deploying(conn: sa.Connection, device_id: str | None = None) -> int:

@@ -262,8 +262,16 @@ class DeviceSchedulerClient(_PluginClient):
         """The last move of a resource."""
         return self._call(context, "get_move", resource_id=resource_id)
 
-    def get_moves(self, context: RequestContext, device_id: str | None = None, states: Sequence[str] | None = None) -> list[Body]:
-        return self._list(context, "get_moves", device_id=device_id, states=states)
+    def get_moves(
+        self,
+        context: RequestContext,
+        device_id: str | None = None,
+        states: Sequence[str] | None = None,
+        marker: str | None = None,
+        limit: int | None = None,
+    ) -> list[Body]:
+        """The last move of each resource, the oldest first, from after that of ``marker``; at most 1000 at a time."""
+        return self._list(context, "get_moves", device_id=device_id, states=states, marker=marker, limit=limit)
 
     def rebalance(self, context: RequestContext, apply: bool = False, **arguments: Any) -> Body:
         """Plan moves that even out the load, or begin them. ``bound``, ``max_moves``, ``service``; ``moves``: a plan as shown."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from oslo_context.context import RequestContext
 
 from lbaas_scheduler.db import device_checks, evacuations, moves
@@ -26,6 +26,8 @@ Document = dict[str, Any]
 DEFAULT_BOUND = 0.1
 DEFAULT_MAX_MOVES = 100
 MAX_MOVES = 10_000
+MAX_PAGE = 1000
+MAX_WAITING = 100
 LOAD_BALANCER = "LoadBalancer"
 
 
@@ -84,12 +86,12 @@ class FleetOperations:
         """
         _only_admins(context)
         self._registry.get(id)
-        evacuation, left, found = self._database.read(
-            lambda conn: (evacuations.get(conn, id), moves.count_current(conn, id), moves.list_all(conn, id))
+        evacuation, left, (counts, waiting) = self._database.read(
+            lambda conn: (evacuations.get(conn, id), moves.count_current(conn, id), moves.off_device(conn, id, MAX_WAITING))
         )
         if evacuation is None:
             raise NotFound(resource="Evacuation of device", id=id)
-        return _evacuation(evacuation, left, [move for move in found if move.source_id == id])
+        return _evacuation(evacuation, left, counts, waiting)
 
     def write_off_device(self, context: RequestContext, id: str, force: bool = False) -> Document:
         """A disabled device is gone for good: what it was to remove counts as removed. See :meth:`WritingOff.write_off`.
@@ -103,16 +105,33 @@ class FleetOperations:
         return {"device_id": id, "settled": settled, "gone": gone}
 
     def get_moves(
-        self, context: RequestContext, device_id: str | None = None, states: Sequence[str] | None = None
+        self,
+        context: RequestContext,
+        device_id: str | None = None,
+        states: Sequence[str] | None = None,
+        marker: str | None = None,
+        limit: int | None = None,
     ) -> list[Document]:
-        """The last move of each resource, the oldest first.
+        """The last move of each resource, the oldest first, at most :data:`MAX_PAGE` at a time.
 
         :param device_id: only those from or to this device.
         :param states: only those in these states.
+        :param marker: from after the move of this resource.
+        :raises InvalidRequest: an unknown state, a marker that was never moved, a limit below 1.
         """
         _only_admins(context)
         wanted = [_state(name) for name in states or ()]
-        return [_move(move) for move in self._database.read(lambda conn: moves.list_all(conn, device_id, wanted))]
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise InvalidRequest(reason="limit must be an integer from 1 up")
+        size = min(limit or MAX_PAGE, MAX_PAGE)
+
+        def read(conn: sa.Connection) -> list[Move]:
+            after = None if marker is None else moves.get(conn, marker)
+            if marker is not None and after is None:
+                raise InvalidRequest(reason=f"marker {str(marker)[:64]!r} is not in the list", attribute="marker")
+            return moves.page(conn, size, device_id, wanted, after)
+
+        return [_move(move) for move in self._database.read(read)]
 
     def get_move(self, context: RequestContext, resource_id: str) -> Document:
         """The last move of a resource.
@@ -228,15 +247,15 @@ def _move(move: Move) -> Document:
     }
 
 
-def _evacuation(evacuation: Evacuation, left: int, found: Sequence[Move]) -> Document:
+def _evacuation(evacuation: Evacuation, left: int, counts: Mapping[str, int], waiting: Sequence[Move]) -> Document:
     state = "running" if evacuation.finished_at is None else "cancelled" if evacuation.cancelled else "finished"
     return {
         "device_id": evacuation.device_id,
         "state": state,
         "total": evacuation.total,
         "left": left,
-        "moves": dict(Counter(str(move.state) for move in found)),
-        "waiting": [{"resource_id": it.resource_id, "reason": it.error} for it in found if it.state.busy and it.error],
+        "moves": dict(counts),
+        "waiting": [{"resource_id": it.resource_id, "reason": it.error} for it in waiting],
         "started_at": _text(evacuation.started_at),
         "finished_at": _text(evacuation.finished_at),
     }

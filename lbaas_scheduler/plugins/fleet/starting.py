@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, devices, moves, placements
+from lbaas_scheduler.db import deployments, devices, moves, placements, quotas
 from lbaas_scheduler.db.deployments import DeploymentRow
 from lbaas_scheduler.db.placements import Placement
 from lbaas_scheduler.db.session import Database
@@ -24,6 +24,9 @@ from lbaas_scheduler.errors import Conflict, DeviceNotFound, InvalidRequest, Not
 from lbaas_scheduler.plugins.device_scheduler.placer import Within
 
 MAX_TRIES = 5
+
+NOBODY = ""
+"""The bound of moves is no tenant's."""
 
 Requests = Callable[[Connection, str], ScheduleRequest | None]
 """Of one service: resource id → what it would ask for if it were placed now; None = it is gone."""
@@ -190,7 +193,8 @@ class Starter:
         deployments.create(conn, move.resource_id, move.target_id, epoch=epoch, due_at=due_at)
 
     def _check_room(self, conn: Connection, move: Move) -> None:
-        """The target's hot row is locked, so that its count is exact; the others may be off by a server or two."""
+        """Moves begin one after the other, until the transaction ends: so that no two count the same free place."""
+        quotas.take_turn(conn, NOBODY, "move")
         options = self._options
         if moves.count_deploying(conn) >= options.max_moves:
             raise Crowded

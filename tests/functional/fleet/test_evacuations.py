@@ -155,9 +155,12 @@ def test_several_servers_evacuate_one_device_and_move_each_vip_once(any_lab: Lab
     servers = [any_lab, *others]
     for server in servers:
         server.option("max_moves_per_device", 100)
-        server.option("max_moves", 100)
+        server.option("max_moves", 3)
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda server: server.fleet.evacuate_device(ADMIN, any_lab.ids["a"]), servers))
+        assert any_lab.database.read(moves.count_deploying) == 3
+        for server in servers:
+            server.option("max_moves", 100)
         any_lab.make_due()
         list(pool.map(lambda server: server.mover.run_once(), servers))
     assert sum(any_lab.used().values()) <= 16

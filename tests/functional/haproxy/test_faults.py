@@ -106,11 +106,17 @@ def test_a_port_of_another_vip_is_refused(lab: Lab, web: Vip, neighbour: Vip) ->
     assert [result.ok for result in lab.apply(*twins)] == [True, False]
 
 
-def test_a_port_of_another_device_is_refused(lab: Lab, web: Vip) -> None:
+def test_a_vip_is_refused_by_a_second_device_of_the_host_until_the_first_let_go(lab: Lab, web: Vip) -> None:
+    """A move between the two is undone with this error, and leaves the source as it was."""
     lab.serve(web)
     other = Lab(lab.driver, replace(lab.device, id=documents.new_id()))
     (result,) = other.apply(web)
-    assert "already in use" in (result.error or "")
+    assert result.error == f"127.0.0.1 port {web.protocol_port} is already in use on the device."
+    other.remove(web)
+    assert other.listed() == {}
+    assert request(web)[0] == 200
+    lab.remove(web)
+    other.serve(web)
     assert request(web)[0] == 200
 
 

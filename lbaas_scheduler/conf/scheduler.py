@@ -30,7 +30,8 @@ OPTS: tuple[cfg.Opt, ...] = (
         min=1,
         max=1000,
         help="How many pages of candidates are tried before a resource is refused with NoValidDevice. Raise it where handlers "
-        "refuse most devices that the database offers them.",
+        "refuse most devices that the database offers them, or where many devices have no VLAN left: the database does not count "
+        "those, the claim does.",
     ),
     cfg.IntOpt(
         "pending_timeout_seconds",

@@ -204,6 +204,24 @@ def test_networks_take_a_vlan_of_an_interface_once(database: Database, placer: P
     assert snapshot(database) == before
 
 
+def test_a_whole_page_of_devices_without_a_vlan_left_does_not_hide_the_next_one(database: Database) -> None:
+    add_devices(database, *(new_device(f"d{number:02}", interfaces=(Interface("eth0", 1),)) for number in range(33)))
+    placer = new_placer(database, algorithm="first_available", page_size=32, max_rounds=2)
+    for number in range(32):
+        placer.place(new_request(device_hint=f"d{number:02}", networks=(f"net-{number}",)))
+    before = snapshot(database)
+    decision = placer.place(new_request("vip", networks=("net-x",)))
+    assert (decision.device_id, decision.trail.rounds, dict(decision.trail.dropped)) == ("d32", 2, {"network.vlans": 32})
+    assert decision.trail.rejections[0].reason == "has no VLAN left on any interface for a further network"
+    database.write(lambda conn: placements.release(conn, "vip"))
+    assert snapshot(database) == before
+    # A network that is wired costs nothing more, and beyond the rounds nobody looks.
+    assert new_placer(database, algorithm="wired").place(new_request(networks=("net-7",))).device_id == "d07"
+    with pytest.raises(NoValidDevice) as error:
+        new_placer(database, algorithm="first_available", page_size=32, max_rounds=1).place(new_request(networks=("net-y",)))
+    assert codes(error) == {"network.vlans": 32, "unexamined": 1}
+
+
 def test_a_device_without_registered_interfaces_takes_any_number_of_networks(database: Database, placer: Placer) -> None:
     add_devices(database, new_device("a"))
     placer.place(new_request(networks=tuple(f"net-{number}" for number in range(9))))

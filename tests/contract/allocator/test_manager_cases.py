@@ -35,7 +35,7 @@ def test_case_4_and_6_a_pool_is_defined_and_undefined(allocator):
         pytest.param(lambda it: it.list(UNKNOWN), id="list"),
     ],
 )
-def test_an_unknown_kind_is_named(allocator, act):
+def test_cases_5_7_10_13_an_unknown_kind_is_named(allocator, act):
     with pytest.raises(NotDefined) as caught:
         act(allocator)
     assert caught.value.message == 'No resource found for description: "unknown"'
@@ -53,7 +53,7 @@ def test_an_unknown_kind_is_named(allocator, act):
         pytest.param(lambda it: it.list(V), id="list"),
     ],
 )
-def test_an_unknown_pool_is_named(allocator, act):
+def test_cases_8_11_14_an_unknown_pool_is_named(allocator, act):
     with pytest.raises(NotDefined) as caught:
         act(allocator)
     assert caught.value.message == 'No resource found for description: "vlan" and id: "v"'

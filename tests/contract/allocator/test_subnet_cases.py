@@ -116,6 +116,18 @@ def test_case_95_a_wrong_network_is_refused(allocator, config, text):
     assert allocator.pools() == []
 
 
+def test_case_84_a_network_with_endpoints_stays(allocator):
+    network = Selector("address", "network")
+    allocator.define(network, {"cidr": "10.1.1.0/24", "gateway": "10.1.1.254"})
+    ends = allocator.allocate_many([address(f"p{number}", pool="network") for number in range(2)])
+    for left in (2, 1):
+        with pytest.raises(PoolBusy, match=rf"address pool 'network' still has {left} allocation\(s\); release them"):
+            allocator.undefine(network)
+        allocator.release(ends[left - 1].id)
+    assert allocator.undefine(network) is True, "the gateway is the network's own"
+    assert allocator.list() == []
+
+
 def test_case_85_the_gateway_is_an_allocation_as_all_others(allocator):
     allocator.define(A, lowest(cidr="10.1.1.0/24", gateway="10.1.1.254"))
     grants = [allocator.allocate(address(f"p{number}")) for number in range(1, 4)]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import threading
 from queue import SimpleQueue
 
 import pytest
+from oslo_config import cfg
 
-from lbaas_scheduler.allocator.core.drivers import Query
+from lbaas_scheduler.allocator.core.drivers import Query, Settings
 from lbaas_scheduler.allocator.core.states import Note
 from lbaas_scheduler.allocator.drivers.etcd import EtcdDriver
 from lbaas_scheduler.allocator.drivers.etcd_client import Access
+from lbaas_scheduler.conf import allocator as options
 from lbaas_scheduler.errors import ConfigurationError, StoreUnavailable, TransactionTooLarge
 from tests.allocator_side import R, V, lowest, new_allocator, slot, vlan
+from tests.house.sources import ROOT
 from tests.rig.etcd import Etcd
 from tests.rig.waiting import wait_for
 
@@ -79,7 +83,7 @@ def watched(own_etcd):
     assert not thread.is_alive()
 
 
-def test_a_watcher_survives_a_restart_and_misses_nothing(watched):
+def test_394_a_watcher_survives_a_restart_and_misses_nothing(watched):
     server, _, allocator, seen = watched
     allocator.allocate(vlan("before"))
     assert seen.get(timeout=10).current.owner_id == "before"
@@ -91,7 +95,7 @@ def test_a_watcher_survives_a_restart_and_misses_nothing(watched):
     assert seen.empty()
 
 
-def test_a_watcher_whose_place_was_compacted_away_reads_everything_anew(watched):
+def test_1140_a_watcher_whose_place_was_compacted_away_reads_everything_anew(watched):
     server, driver, allocator, seen = watched
     kept, changed, gone = allocator.hold([vlan("kept"), vlan("changed"), vlan("gone")], 600)
     for _ in range(3):
@@ -184,6 +188,31 @@ def _certificates(folder):
             "-out", f"{name}.pem", "-extfile", f"{name}.ext")  # fmt: skip
 
 
+PASSWORDS = {"root": "r00t", "lbaas": "sesame"}
+
+
+def documented(pattern):
+    """Indented lines of the page on etcd with certificates and users."""
+    page = (ROOT / "doc" / "source" / "allocator.rst").read_text().partition("With TLS and users\n")[2]
+    found = re.findall(f"^    {pattern}$", page, re.MULTILINE)
+    assert found
+    return found
+
+
+def configured(url, files):
+    """``[allocator]`` as the page has it, but for where this etcd and its certificates are."""
+    here = {"etcd_endpoints": url, "etcd_password": PASSWORDS["lbaas"]} | {f"etcd_{name}": path for name, path in files.items()}
+    conf = cfg.ConfigOpts()
+    options.register_opts(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    for name, value in documented(r"(etcd_\w+|driver) = (.*)"):
+        text = here.pop(name, value)
+        conf.set_override(name, text.split(",") if name == "etcd_endpoints" else text, "allocator")
+    assert not here, "the page has them all"
+    assert (conf.allocator.driver, conf.allocator.etcd_user) == ("etcd", "lbaas")
+    return dict(conf.allocator.items())
+
+
 def test_certificates_and_users(secured):
     server, folder = secured
     files = {"ca_cert": f"{folder}/ca.pem", "cert": f"{folder}/client.pem", "key": f"{folder}/client.key"}
@@ -191,15 +220,11 @@ def test_certificates_and_users(secured):
     with pytest.raises(StoreUnavailable, match=r"(?i)certificate|ssl"):
         EtcdDriver(Access((url,), timeout_seconds=1)).count(Query(Note))
 
-    server.run("role", "add", "lbaas")
-    server.run("role", "grant-permission", "lbaas", "--prefix=true", "readwrite", "/lbaas_scheduler/")
-    server.run("user", "add", "root:r00t")
-    server.run("user", "add", "lbaas:sesame")
-    server.run("user", "grant-role", "root", "root")
-    server.run("user", "grant-role", "lbaas", "lbaas")
-    server.run("auth", "enable")
+    for command in documented("etcdctl (.*)"):
+        words = command.split()
+        server.run(*words[:-1], f"{words[-1]}:{PASSWORDS[words[-1]]}" if words[:2] == ["user", "add"] else words[-1])
 
-    allocator = new_allocator(EtcdDriver(Access((url,), **files, user="lbaas", password="sesame")))
+    allocator = new_allocator(EtcdDriver.open(Settings(None, configured(url, files))))
     allocator.define(V, lowest(ranges="1-10"))
     assert allocator.allocate(vlan()).value == 1
     server.kill()

@@ -23,6 +23,7 @@ OURS = (
     "scheduler",
     "agent",
     "security",
+    "devices",
     "quotas",
     "allocator",
     "database",

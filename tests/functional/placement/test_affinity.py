@@ -10,6 +10,7 @@ from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.errors import NoValidDevice
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from tests.factories import add_devices, new_device, new_request
+from tests.fakes import ScriptedHandler
 from tests.functional.placement.conftest import new_placer
 
 
@@ -78,6 +79,17 @@ def test_weighted_lets_near_devices_compete_with_the_emptiest_of_a_fleet_larger_
     assert [place(placer) for _ in range(3)] == ["d11"] * 3
     apart = new_placer(database, algorithm="weighted", options={"weighers": {"load": 1, "tenant": -1}})
     assert place(apart) != "d11"
+
+
+def test_what_a_vendor_says_of_its_devices_decides_where_a_resource_goes(database: Database) -> None:
+    """F5 driver: a capacity score was reported under a key that nobody read."""
+    scores = {"poor": 10, "good": 99, "fair": 50}
+    add_devices(database, *(new_device(name, extra={"score": score}) for name, score in scores.items()))
+    handler = ScriptedHandler(weigh=lambda device, _: device.device.extra["score"])
+    placer = new_placer(database, handler, "weighted", options={"weighers": {"handler": 1}})
+    decision = placer.place(new_request())
+    assert (decision.device_id, decision.score) == ("good", 99)
+    assert [(it.device_name, it.weight) for it in decision.trail.considered] == [("good", 99), ("fair", 50), ("poor", 10)]
 
 
 def test_most_loaded_fills_one_device_after_the_other(database: Database) -> None:

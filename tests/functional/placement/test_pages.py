@@ -82,6 +82,9 @@ def test_only_enabled_online_devices_with_an_agent_are_read(database: Database) 
         new_device("draining", admin_state=AdminState.DRAINING),
         new_device("disabled", admin_state=AdminState.DISABLED),
         new_device("offline", status=DeviceStatus.OFFLINE),
+        # A10 STACK-2941: one that is being built, or is coming back, was given VIPs.
+        new_device("building", status=DeviceStatus.UNKNOWN),
+        new_device("returning", status=DeviceStatus.SYNCING),
     )
     add_devices(database, new_device("orphan"), agent=None)
     assert ids(page(database)) == ["good"]

@@ -79,10 +79,11 @@ class Activation:
             LOG.warning("%s: some clients lost their member: %s", self.files.folder, said)
 
     def _unlistenable(self) -> list[str]:
+        namespace = self.process.attachments.namespace
         return [
             vip_id
             for vip_id, vip in self.files.vips().items()
-            if vip.marker.bind and listeners.why_not(vip.marker.bind) is not None
+            if vip.marker.bind and listeners.why_not(vip.marker.bind, namespace) is not None
         ]
 
     def _broken(self) -> list[str]:
@@ -120,8 +121,9 @@ class Activation:
         if not binds:
             return
         wanted = {vip.marker.bind for vip in self.files.vips().values()}
+        namespace = self.process.attachments.namespace
         for bind in {*binds} - wanted - {""}:
-            if not until(partial(listeners.free, bind), self.process.timeout_seconds):
+            if not until(partial(listeners.free, bind, namespace), self.process.timeout_seconds):
                 raise DriverError(f"{bind} is still listened on.")
 
 

@@ -53,9 +53,11 @@ class HaproxyDriver(AgentDriver):
         options.register_opts(conf)
 
     def apply(self, device: Device, deployments: Sequence[Deployment]) -> Sequence[Result]:
-        base = render_base(self.settings, Extra.parse(device.extra))
+        extra = Extra.parse(device.extra)
+        base = render_base(self.settings, extra)
+        in_namespace = self.settings.network_namespaces if extra.netns is None else extra.netns
         with self._node(device.id) as node:
-            return node.apply(base, deployments)
+            return node.apply(base, deployments, in_namespace)
 
     def remove(self, device: Device, vip_ids: Collection[str]) -> Sequence[Result]:
         with self._node(device.id) as node:

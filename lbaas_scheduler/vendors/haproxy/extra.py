@@ -9,24 +9,30 @@ from typing import Any
 from lbaas_scheduler.errors import InvalidRequest
 
 LIMITS = {"maxconn": (1, 10_000_000), "nbthread": (1, 64)}
+KEYS = (*LIMITS, "netns")
 
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """``maxconn``: connections of the whole device at once; ``nbthread``: threads of its worker. None = the agent's default."""
+    """``maxconn``: connections of the whole device at once; ``nbthread``: threads of its worker; ``netns``: whether it is in a
+    network namespace of its own. None = the agent's default."""
 
     maxconn: int | None = None
     nbthread: int | None = None
+    netns: bool | None = None
 
     @classmethod
     def parse(cls, extra: Mapping[str, Any]) -> Extra:
         """:raises InvalidRequest: names the key."""
-        unknown = sorted(set(extra) - set(LIMITS))
+        unknown = sorted(set(extra) - set(KEYS))
         if unknown:
             raise InvalidRequest(
-                f"extra: unknown key(s) {', '.join(map(repr, unknown))}; a haproxy device knows {', '.join(sorted(LIMITS))}."
+                f"extra: unknown key(s) {', '.join(map(repr, unknown))}; a haproxy device knows {', '.join(sorted(KEYS))}."
             )
-        return cls(**{key: _integer(key, value) for key, value in extra.items()})
+        netns = extra.get("netns")
+        if netns is not None and not isinstance(netns, bool):
+            raise InvalidRequest("extra.netns: expected true or false.")
+        return cls(**{key: _integer(key, value) for key, value in extra.items() if key in LIMITS}, netns=netns)
 
 
 def _integer(key: str, value: Any) -> int:

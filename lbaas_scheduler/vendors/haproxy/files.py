@@ -9,6 +9,7 @@
 ``master.sock``     the master's command line interface
 ``state``           members that the old worker found down, for the new worker
 ``counters``        what workers of the past have counted
+``networks``        where VIPs are, of a device in a network namespace; there only as long as it is in one
 ==================  ====================================================================================================
 
 HAProxy loads every ``*.cfg`` of the folder. One without our marker is an operator's addition: it is loaded with ours, and never
@@ -30,9 +31,10 @@ from lbaas_scheduler.sdk.files import write_atomically
 from lbaas_scheduler.vendors.haproxy import marker
 
 BASE = "00-base.cfg"
+NETWORKS = "networks"
 # When it only validates, HAProxy refuses a configuration that listens nowhere; when it runs, its master's socket is enough.
 _LISTENER = "frontend listener\n    mode tcp\n    bind unix@never-opened.sock\n"
-_OWN = frozenset({"journal", "pid", "master.sock", "state", "counters", BASE})
+_OWN = frozenset({"journal", "pid", "master.sock", "state", "counters", NETWORKS, BASE})
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from lbaas_scheduler.errors import InvalidRequest
 from lbaas_scheduler.sdk.handlers import DeviceHandler
 from lbaas_scheduler.vendors.haproxy.extra import Extra
 from lbaas_scheduler.vendors.haproxy.health import SHARED_TIMING, several_timings
+from lbaas_scheduler.vendors.haproxy.networks import is_interface
 
 SERVICE = "LoadBalancer"
 
@@ -57,7 +58,8 @@ class HaproxyHandler(DeviceHandler):
         beyond = sorted((device.traits & traits.STANDARD) - self.traits)
         if beyond:
             raise InvalidRequest(f"traits: HAProxy cannot do {', '.join(beyond)}; it can do {', '.join(sorted(self.traits))}.")
-        Extra.parse(device.extra)
+        if Extra.parse(device.extra).netns:
+            _check_interfaces(device)
 
     def is_good(self, device: Candidate, request: ScheduleRequest) -> Verdict:
         vip = request.resource
@@ -69,3 +71,15 @@ class HaproxyHandler(DeviceHandler):
         if several_timings(vip.pool):
             return Verdict.no(SHARED_TIMING)
         return Verdict.yes()
+
+
+def _check_interfaces(device: Device) -> None:
+    if not device.interfaces:
+        raise InvalidRequest(
+            "interfaces: a device in a network namespace (extra.netns) needs one to reach the VIPs' networks by."
+        )
+    for interface in device.interfaces:
+        if not is_interface(interface.name):
+            raise InvalidRequest(
+                f"interfaces: {interface.name!r} cannot be the name of a link; expected up to 15 letters, digits and _ . -"
+            )

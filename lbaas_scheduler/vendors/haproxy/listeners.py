@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import socket
 
+from lbaas_scheduler.vendors.haproxy.namespace import Namespace
+
 _REASONS = {
     errno.EADDRINUSE: "is already in use on the device.",
     errno.EADDRNOTAVAIL: "is not an address of the device.",
@@ -16,8 +18,19 @@ _REASONS = {
 }
 
 
-def why_not(bind: str) -> str | None:
-    """None when ``bind`` ("10.0.0.1:80", "[::1]:80") is free, else a sentence for the tenant."""
+def why_not(bind: str, namespace: Namespace | None = None) -> str | None:
+    """None when ``bind`` ("10.0.0.1:80", "[::1]:80") is free, else a sentence for the tenant.
+
+    :param namespace: where to listen; None = where we are.
+    """
+    if namespace is None:
+        return _why_not(bind)
+    if not namespace.exists:
+        return f"{bind} {_REASONS[errno.EADDRNOTAVAIL]}"
+    return namespace.run(lambda: _why_not(bind))
+
+
+def _why_not(bind: str) -> str | None:
     host, _, port = bind.rpartition(":")
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -33,6 +46,6 @@ def why_not(bind: str) -> str | None:
     return None
 
 
-def free(bind: str) -> bool:
+def free(bind: str, namespace: Namespace | None = None) -> bool:
     """Whether nobody listens on ``bind``."""
-    return "in use" not in (why_not(bind) or "")
+    return "in use" not in (why_not(bind, namespace) or "")

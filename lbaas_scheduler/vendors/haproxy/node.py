@@ -17,6 +17,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipS
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.vendors.haproxy import listeners, stats
 from lbaas_scheduler.vendors.haproxy.activation import Activation
+from lbaas_scheduler.vendors.haproxy.attachments import Attachments
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles, StoredVip, vip_file
 from lbaas_scheduler.vendors.haproxy.options import Settings
 from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, alerts
@@ -43,7 +44,8 @@ class _Change:
 class Node:
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.files = DeviceFiles(folder)
-        self.process = HaproxyProcess(folder, settings.binary, settings.reload_timeout_seconds)
+        self.attachments = Attachments(folder)
+        self.process = HaproxyProcess(folder, settings.binary, settings.reload_timeout_seconds, self.attachments)
         self.ledger = stats.Ledger(self.files)
         self.activation = Activation(self.files, self.process, self.ledger)
         self._foreign: list[str] = []
@@ -85,14 +87,35 @@ class Node:
 
     # Applying.
 
-    def apply(self, base: str, deployments: Sequence[Deployment]) -> list[Result]:
+    def apply(self, base: str, deployments: Sequence[Deployment], in_namespace: bool = False) -> list[Result]:
+        """:param in_namespace: whether the device is to be in a network namespace of its own."""
         self.files.create()
+        self._settle_in(in_namespace)
         change = _Change(base, self.files.vips())
         self._render(change, deployments)
+        if in_namespace:
+            self._attach(change, deployments)
         self._apply(change)
+        self.attachments.keep_only({*self.files.vips(), *self.files.held()})
         if not self.files.loaded():
             self._tear_down()
         return [self._result(deployment, change) for deployment in deployments]
+
+    def _settle_in(self, in_namespace: bool) -> None:
+        """A process cannot be moved: it ends, and the first activation starts another one where it should be."""
+        if in_namespace:
+            self.attachments.enter()
+        if self.attachments.namespace is not None and not in_namespace:
+            self.process.stop()
+            self.attachments.leave()
+        if self.process.misplaced():
+            self.process.stop()
+
+    def _attach(self, change: _Change, deployments: Sequence[Deployment]) -> None:
+        wanted = [deployment for deployment in deployments if deployment.vip.id in change.wanted]
+        for vip_id, error in self.attachments.attach(wanted).items():
+            if vip_id in change.wanted:
+                self._refuse(change, vip_id, error.message, error.operator_message)
 
     def _render(self, change: _Change, deployments: Sequence[Deployment]) -> None:
         for deployment in deployments:
@@ -173,7 +196,7 @@ class Node:
                 continue
             reason = f"{bind} is already in use on the device." if bind in taken else None
             if reason is None and bind not in ours:
-                reason = listeners.why_not(bind)
+                reason = listeners.why_not(bind, self.attachments.namespace)
             if reason is None:
                 taken.add(bind)
             else:
@@ -247,6 +270,7 @@ class Node:
         if self.files.exists:
             try:
                 self._remove(stored, set(vip_ids))
+                self.attachments.keep_only({*self.files.vips(), *self.files.held()})
             except ProcessFailed as failure:
                 LOG.warning("%s: %s", self.files.folder, failure)
                 error = f"HAProxy could not remove the VIP: {alerts(str(failure))}"
@@ -280,6 +304,7 @@ class Node:
 
     def _tear_down(self) -> None:
         self.process.stop()
+        self.attachments.leave()
         left = self.files.remove() if self.files.exists else []
         self.ledger.workers.clear()
         if left:

@@ -86,6 +86,13 @@ OPTS = [
         help="How long a start, a reload or a stop of HAProxy may take before it counts as failed, in seconds. Raise it "
         "for devices with thousands of VIPs.",
     ),
+    cfg.BoolOpt(
+        "network_namespaces",
+        default=False,
+        help="Put each device into a network namespace of its own, attached to the networks of its VIPs by the interfaces it "
+        "is registered with: flat ones name bridges of this host, others links to build VLANs or VXLANs on. Needs root and "
+        "iproute2. Leave it off where the VIPs' addresses are this host's own. A device's own extra.netns comes first.",
+    ),
     cfg.StrOpt(
         "log_target",
         default="",
@@ -130,6 +137,7 @@ class Settings:
     server_timeout_ms: int
     drain_timeout_seconds: int
     reload_timeout_seconds: int
+    network_namespaces: bool
     log_target: str
     log_facility: str
 

@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from lbaas_scheduler.vendors.haproxy.attachments import Attachments
+from lbaas_scheduler.vendors.haproxy.namespace import Namespace
 from lbaas_scheduler.vendors.haproxy.runtime import SOCKET, Processes, Runtime, RuntimeUnavailable
 
 POLL_SECONDS = 0.01
@@ -31,14 +33,24 @@ class ProcessFailed(Exception):
 
 
 class HaproxyProcess:
-    def __init__(self, folder: Path, binary: str, timeout_seconds: float) -> None:
+    """:param attachments: tell in which network namespace it is to run."""
+
+    def __init__(self, folder: Path, binary: str, timeout_seconds: float, attachments: Attachments) -> None:
         self.folder = folder
+        self.attachments = attachments
         self.binary = binary
         self.timeout_seconds = timeout_seconds
         self.runtime = Runtime(folder, timeout_seconds)
 
     def running(self) -> bool:
         return self._master() is not None
+
+    def misplaced(self) -> bool:
+        """Whether it runs in another network namespace than it should: a reload would not move it."""
+        master, namespace = self._master(), self.attachments.namespace
+        if master is None:
+            return False
+        return not (namespace.holds(master) if namespace is not None else _is_beside_us(master))
 
     def check(self, folder: Path) -> str | None:
         """Let HAProxy validate a folder's files. None when it accepts them, else what it said."""
@@ -52,7 +64,8 @@ class HaproxyProcess:
         self._kill_all()
         (self.folder / "pid").unlink(missing_ok=True)
         owner = f",uid,{os.geteuid()}" if os.geteuid() == 0 else ""
-        said = self._run(["-W", "-D", "-S", f"unix@{SOCKET},mode,600{owner}", "-p", "pid", "-f", str(self.folder)])
+        namespace = self.attachments.namespace
+        said = self._run(["-W", "-D", "-S", f"unix@{SOCKET},mode,600{owner}", "-p", "pid", "-f", str(self.folder)], namespace)
         if said is not None:
             raise ProcessFailed(said)
         if not until(self._serving, self.timeout_seconds):
@@ -142,12 +155,14 @@ class HaproxyProcess:
         if left := list(_processes_of(self.folder)):
             raise ProcessFailed(f"HAProxy processes {left} cannot be stopped.")
 
-    def _run(self, arguments: list[str]) -> str | None:
+    def _run(self, arguments: list[str], namespace: Namespace | None = None) -> str | None:
+        # iproute2 replaces itself by HAProxy: the process that stays is no other than without it.
+        inside = namespace.command if namespace is not None else []
         # A file and not a pipe: a daemon that keeps a pipe open would let us wait for ever.
         with tempfile.TemporaryFile() as output:
             try:
                 code = subprocess.run(
-                    [self.binary, *arguments],
+                    [*inside, self.binary, *arguments],
                     cwd=self.folder,
                     env=_ENVIRONMENT,
                     stdin=subprocess.DEVNULL,
@@ -202,6 +217,14 @@ def _ended(pid: int) -> bool:
     """Whether a process is gone. Unlike its command line, its state can be read at any moment of its executing itself anew."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
+    except OSError:
+        return True
+
+
+def _is_beside_us(pid: int) -> bool:
+    """Whether a process is in our network namespace. One that we may not look at is believed to be."""
+    try:
+        return os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino
     except OSError:
         return True
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from lbaas_scheduler.domain import traits
-from lbaas_scheduler.domain.devices import Candidate, Device
+from lbaas_scheduler.domain.devices import Candidate, Device, Interface
 from lbaas_scheduler.domain.loadbalancers import MonitorType, Vip
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.errors import InvalidRequest
 from lbaas_scheduler.vendors.haproxy.handler import HaproxyHandler
+from lbaas_scheduler.vendors.haproxy.networks import Network
 from tests.unit.vendors.haproxy.documents import MONITOR, vip
 
 DEVICE = Device("d1", "lab", "LoadBalancer", "haproxy", extra={"maxconn": 100})
@@ -30,6 +31,25 @@ def test_ping_is_not_promised() -> None:
     assert traits.MONITOR_PING not in HANDLER.traits
 
 
+@pytest.mark.parametrize("name", ["eth1", "br-front", "a.b_c", "x" * 15])
+def test_a_device_in_a_namespace_reaches_networks_by_links_of_its_host(name: str) -> None:
+    HANDLER.validate_device(replace(DEVICE, extra={"netns": True}, interfaces=(Interface(name),)))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "more", "link"),
+    [
+        ("br-front", "flat", {}, "br-front"),
+        ("eth1", "vlan", {"segment": 7}, "lbb"),
+        ("eth1", "vxlan", {"vni": 2**24 - 1}, "lbb"),
+    ],
+)
+def test_a_wiring_names_the_bridge(name: str, kind: str, more: dict[str, int], link: str) -> None:
+    network = Network.of({"network_id": "n", "interface": name, "kind": kind, "segment": None, "vni": None} | more)
+    assert network.bridge.startswith(link)
+    assert len(network.bridge) <= 15
+
+
 @pytest.mark.parametrize("extra", [{}, {"maxconn": 1}, {"nbthread": 64}, {"maxconn": 10_000_000, "nbthread": 1}])
 def test_known_keys_in_their_range_are_accepted(extra: dict[str, int]) -> None:
     HANDLER.validate_device(replace(DEVICE, extra=extra))
@@ -38,7 +58,12 @@ def test_known_keys_in_their_range_are_accepted(extra: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"extra": {"bind": "0.0.0.0"}}, "'bind'.*maxconn, nbthread"),  # noqa: S104 - it is refused
+        ({"extra": {"bind": "0.0.0.0"}}, "'bind'.*maxconn, nbthread, netns"),  # noqa: S104 - it is refused
+        ({"extra": {"netns": "yes"}}, "extra.netns: expected true or false"),
+        ({"extra": {"netns": True}}, "interfaces: .* needs one"),
+        ({"extra": {"netns": True}, "interfaces": (Interface("x" * 16),)}, "cannot be the name of a link"),
+        ({"extra": {"netns": True}, "interfaces": (Interface("-n"),)}, "cannot be the name of a link"),
+        ({"extra": {"netns": True}, "interfaces": (Interface("eth0; reboot"),)}, "cannot be the name of a link"),
         ({"extra": {"maxconn": -1}}, "extra.maxconn.*from 1 to 10000000"),
         ({"extra": {"nbthread": 1.5}}, "extra.nbthread.*from 1 to 64"),
         ({"traits": frozenset({"MONITOR_PING"})}, "MONITOR_PING"),

@@ -1,0 +1,150 @@
+"""How a device in a network namespace reaches the networks of its VIPs.
+
+For each network a pair of virtual links: one end inside, with the VIPs' addresses, the other in a bridge of the host. The
+interface's kind says which bridge:
+
+:flat: the bridge of the interface's name, which is the operator's and stays.
+:vxlan: one of ours, with a VXLAN link on the interface (the underlay); its multicast group is 239. and the VNI's three bytes.
+:vlan: one of ours, with a VLAN link on the interface.
+
+Bridges of ours are shared by all devices of this host that are on the network, and go with the last one. Names are ``lb``, a
+letter for what it is, and a hash of what it is for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+
+from lbaas_scheduler.errors import DriverError
+from lbaas_scheduler.vendors.haproxy.namespace import Namespace, ip, link, ports
+
+VXLAN_PORT = 4789
+"""RFC 7348, section 5."""
+
+_INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
+KINDS = ("flat", "vlan", "vxlan")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network as one device is attached to it. ``number``: the VLAN id or VNI on the wire, 0 for a flat one."""
+
+    network_id: str
+    interface: str
+    kind: str
+    number: int = 0
+    gateway: str = ""
+
+    @classmethod
+    def of(cls, wiring: Mapping[str, Any]) -> Network:
+        """From a deployment's wiring.
+
+        :raises DriverError: it does not say what is needed.
+        """
+        if not wiring:
+            raise DriverError("The device is in a network namespace, and has no registered interface to reach the VIP's network.")
+        kind, interface = wiring.get("kind"), wiring.get("interface")
+        if kind not in KINDS or not isinstance(interface, str) or not is_interface(interface):
+            raise DriverError("The interface that the VIP's network is wired to has no usable name or kind.")
+        numbers = {"flat": 0, "vlan": wiring.get("segment"), "vxlan": wiring.get("vni")}
+        number, most = numbers[kind], {"flat": 0, "vlan": 4094, "vxlan": 2**24 - 1}[kind]
+        if isinstance(number, bool) or not isinstance(number, int) or not min(1, most) <= number <= most:
+            raise DriverError(f"The VIP's network has no number that a {kind} interface could tell it by.")
+        return cls(str(wiring.get("network_id", "")), interface, kind, number, _gateway(wiring.get("gateway_ip")))
+
+    @property
+    def bridge(self) -> str:
+        return self.interface if self.kind == "flat" else f"lbb{self._wire}"
+
+    @property
+    def uplink(self) -> str:
+        """What connects a bridge of ours to the interface; "" for a flat network."""
+        return "" if self.kind == "flat" else f"lbu{self._wire}"
+
+    @property
+    def _wire(self) -> str:
+        return _hash(self.kind, self.interface, str(self.number))
+
+    def attach(self, namespace: Namespace) -> None:
+        """:raises DriverError: the host lacks the interface, or the kernel what it takes."""
+        self._make_bridge()
+        outer, inner = self._ends(namespace)
+        if link(outer) is None:
+            ip("link", "add", "name", outer, "type", "veth", "peer", "name", inner, "netns", namespace.name)
+        ip("link", "set", "dev", outer, "master", self.bridge, "up")
+        namespace.ip("link", "set", "dev", inner, "up")
+
+    def detach(self, namespace: Namespace) -> None:
+        """And remove the bridge, if it is ours and no other device is on it."""
+        outer, _ = self._ends(namespace)
+        if link(outer) is not None:
+            ip("link", "delete", "dev", outer)  # the other end goes with it
+        if self.uplink and not ports(self.bridge) - {self.uplink}:
+            for name in (self.uplink, self.bridge):
+                if link(name) is not None:
+                    ip("link", "delete", "dev", name)
+
+    def set_addresses(self, namespace: Namespace, wanted: set[str], rank: int) -> None:
+        """Let the device have exactly these addresses here, as ADDRESS/LENGTH.
+
+        :param rank: of this network's gateway among the device's: 0 is the one that counts.
+        """
+        _, inner = self._ends(namespace)
+        for address in sorted(namespace.addresses(inner) - wanted):
+            namespace.ip("address", "delete", address, "dev", inner)
+        for address in sorted(wanted - namespace.addresses(inner)):
+            # Without the check for duplicates an IPv6 address can be listened on at once.
+            words = ["nodad"] if ":" in address else []
+            namespace.ip("address", "replace", address, "dev", inner, *words)
+        if self.gateway and wanted:
+            family = "-6" if ":" in self.gateway else "-4"
+            via = ("default", "via", self.gateway, "dev", inner, "metric", str(100 + rank))
+            namespace.ip(family, "route", "replace", *via)
+
+    def _make_bridge(self) -> None:
+        if self.kind == "flat":
+            if link(self.bridge) is None:
+                text = "The device's host lacks the bridge that the VIP's network is on."
+                raise DriverError(text, operator_message=f"{text} There is no link {self.bridge}; interfaces names it.")
+            return
+        if link(self.bridge) is None:
+            ip("link", "add", "name", self.bridge, "type", "bridge")
+        if link(self.uplink) is None:
+            ip("link", "add", *self._uplink_words())
+        ip("link", "set", "dev", self.uplink, "master", self.bridge, "up")
+        ip("link", "set", "dev", self.bridge, "up")
+
+    def _uplink_words(self) -> list[str]:
+        if self.kind == "vlan":
+            return ["link", self.interface, "name", self.uplink, "type", "vlan", "id", str(self.number)]
+        group = ".".join(map(str, (239, *self.number.to_bytes(3, "big"))))
+        words = ["type", "vxlan", "id", str(self.number), "dev", self.interface, "group", group, "dstport", str(VXLAN_PORT)]
+        return ["name", self.uplink, *words]
+
+    def _ends(self, namespace: Namespace) -> tuple[str, str]:
+        """Names of the pair: outside, inside."""
+        mark = _hash(namespace.name, self.network_id)
+        return f"lbo{mark}", f"lbi{mark}"
+
+
+def is_interface(name: str) -> bool:
+    """Whether a link may be called so."""
+    return _INTERFACE.fullmatch(name) is not None
+
+
+def _gateway(text: Any) -> str:
+    if not text:
+        return ""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise DriverError("The gateway of the VIP's subnet is not an IP address.") from None
+
+
+def _hash(*words: str) -> str:
+    return hashlib.sha256("/".join(words).encode()).hexdigest()[:12]

@@ -16,6 +16,7 @@ from oslo_messaging.rpc.server import RPCServer
 
 from lbaas_scheduler import extensions
 from lbaas_scheduler.allocator import api as allocator_api
+from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.api import app as rest_api
 from lbaas_scheduler.api.app import Wsgi
 from lbaas_scheduler.api.health import Health
@@ -203,9 +204,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     gates = build_gates(conf)
     meters = Meters()
     metered = MeteredAgents(control, meters)
-    connector = extensions.load_network_connector(conf, NetworkConnector)(  # type: ignore[call-arg]
-        database, allocator, conf.allocator.hold_ttl_seconds, conf.allocator.address_pick
-    )
+    connector = _connector(conf, database, allocator)
     caster = Caster(database, metered, documents.load, connector.wirings)
     assignments = Assignments(database, conf.scheduler.agent_down_seconds)
     directory = AgentDirectory(database, assignments, caster, metered, conf.scheduler.agent_down_seconds)
@@ -236,6 +235,12 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
     resources = Resources(allocator_api.AllocatorAPI(allocator), conf)
     return Plant(parts, plugins, assignments, meters, resources)
+
+
+def _connector(conf: cfg.ConfigOpts, database: Database, allocator: ResourceAllocator) -> NetworkConnector:
+    options = conf.allocator
+    kind = extensions.load_network_connector(conf, NetworkConnector)
+    return kind(database, allocator, options.hold_ttl_seconds, options.address_pick)  # type: ignore[call-arg]
 
 
 def _upkeep(parts: Parts) -> Sequence[Callable[[], None]]:

@@ -1,0 +1,141 @@
+"""Allocations in etcd, rows in SQL: what a server that died in between leaves is given back, or made final."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from lbaas_scheduler.allocator.core.requests import Selector
+from lbaas_scheduler.allocator.drivers.etcd import EtcdDriver
+from lbaas_scheduler.allocator.drivers.etcd_client import Access
+from lbaas_scheduler.allocator.manager import ResourceAllocator
+from lbaas_scheduler.conf import allocator as options
+from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.deployments import Result
+from lbaas_scheduler.domain.devices import VLAN, Interface
+from lbaas_scheduler.errors import StoreUnavailable
+from lbaas_scheduler.networks.upkeep import OwnerProbe, Upkeep
+from tests.allocator_side import KINDS, Clock
+from tests.database import open_database
+from tests.functional.loadbalancer.lab import Body, Lab
+
+
+class Shop:
+    """A lab whose clock is set by hand, and the address of what it is made of."""
+
+    def __init__(self, url: str, etcd: Any) -> None:
+        self.words = [url, etcd.url, etcd.new_namespace()]
+        self.driver = EtcdDriver(Access((etcd.url,)), self.words[2])
+        self.clock = Clock()
+        self.clock.at = utcnow()
+        self.lab = Lab(open_database(url), ResourceAllocator(self.driver, KINDS, self.clock))
+        self.lab.furnish()
+        self.lab.only("nobody")
+        self.lab.add_device("wired", interfaces=(Interface("eth1", 10, kind=VLAN, vlans="100-109"),))
+        conf = cfg.ConfigOpts()
+        conf([], default_config_files=[], default_config_dirs=[])
+        options.register_opts(conf)
+        connector, database = self.lab.connector, self.lab.database
+        probe = OwnerProbe(database)
+        self.upkeep = Upkeep(self.lab.allocator, connector.segments, probe, conf, self.seconds)
+
+    def seconds(self) -> float:
+        return self.clock.at.timestamp()
+
+    def die_at(self, step: str) -> Body:
+        """A server begins to place a VIP and is killed. :returns: the pool."""
+        pool = self.lab.pool()
+        words = [*self.words, pool["id"], self.lab.subnet["id"], step]
+        done = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.functional.networks.mortal", *words], check=False)
+        assert done.returncode == -signal.SIGKILL
+        return pool
+
+    def taken(self) -> dict[str, str]:
+        """Kind → status, of what VIPs and their wiring have."""
+        return {grant.kind: grant.status for grant in self.lab.allocator.list() if grant.owner.type != "pool"}
+
+    def tend(self, seconds: float) -> None:
+        self.clock.forward(seconds)
+        for step in self.upkeep.steps():
+            step()
+
+
+@pytest.fixture
+def shop(sqlite_url: str, etcd_server: Any) -> Iterator[Shop]:
+    shop = Shop(sqlite_url, etcd_server)
+    yield shop
+    shop.driver.close()
+    shop.lab.database.dispose()
+
+
+def test_what_a_dead_server_held_for_nothing_is_given_back_when_its_time_is_over(shop: Shop) -> None:
+    pool, kinds = shop.die_at("commit"), {"address", "vlan"}
+    assert shop.taken() == dict.fromkeys(kinds, "held")
+    shop.tend(200)
+    assert shop.taken() == dict.fromkeys(kinds, "held"), "others may be slow only"
+    shop.tend(200)
+    assert shop.taken() == {}
+    assert shop.lab.plugin.get_vips(shop.lab.me) == []
+    vip = shop.lab.vip(pool)
+    assert (vip["address"], shop.taken()) == ("10.0.0.2", {"address": "active", "vlan": "active"})
+
+
+def test_what_a_dead_server_held_for_a_vip_that_is_placed_is_the_vips(shop: Shop) -> None:
+    shop.die_at("settle")
+    [vip] = shop.lab.plugin.get_vips(shop.lab.me)
+    assert shop.taken()["address"] == "held"
+    shop.tend(400)
+    assert shop.taken() == {"address": "active", "vlan": "active"}
+    assert shop.lab.allocator.holder(*_address(shop, vip)).owner.id == vip["id"]  # type: ignore[union-attr]
+    shop.lab.plugin.delete_vip(shop.lab.me, vip["id"])
+    shop.lab.report(Result(vip["id"], shop.lab.version(vip["id"]), removed=True), device_id="wired")
+    assert shop.taken() == {}
+
+
+def test_a_server_that_dies_after_a_vip_is_gone_leaves_what_is_found_missing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = shop.lab
+    vip = lab.vip()
+    with monkeypatch.context() as patch:
+        patch.setattr(lab.connector, "dispose", lambda _vip_id: None)
+        patch.setattr(lab.connector, "unwire", lambda *_: None)
+        lab.plugin.delete_vip(lab.me, vip["id"])
+        lab.report(Result(vip["id"], lab.version(vip["id"]), removed=True), device_id="wired")
+    assert shop.taken() == {"address": "active", "vlan": "active"}
+    shop.tend(400)
+    assert shop.taken() == {"address": "active", "vlan": "active"}, "suspected, and not for long enough"
+    shop.tend(4000)
+    assert shop.taken() == {}
+
+
+def test_while_etcd_is_away_a_vip_is_refused_and_one_that_goes_gives_back_later(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = shop.lab
+    vip = lab.vip()
+
+    def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable(dependency="etcd", reason="it is away")
+
+    with monkeypatch.context() as patch:
+        for name in ("apply", "read"):
+            patch.setattr(type(shop.driver), name, away)
+        with pytest.raises(StoreUnavailable):
+            lab.vip()
+        lab.plugin.delete_vip(lab.me, vip["id"])
+        lab.report(Result(vip["id"], lab.version(vip["id"]), removed=True), device_id="wired")
+    assert lab.plugin.get_vips(lab.me) == []
+    shop.tend(1)
+    assert shop.taken() == {"address": "active"}, "the segment is given back with the next cycle"
+    shop.tend(400)
+    shop.tend(4000)
+    assert shop.taken() == {}
+
+
+def _address(shop: Shop, vip: Body) -> tuple[Selector, str]:
+    return Selector("address", shop.lab.subnet["id"]), vip["address"]

@@ -233,7 +233,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     )
     requests |= {cls.service: asked for cls in classes.values() if (asked := cls.requests(parts)) is not None}
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
-    resources = Resources(allocator_api.AllocatorAPI(allocator), conf)
+    resources = Resources(allocator_api.AllocatorAPI(allocator), conf, OwnerProbe(database))
     return Plant(parts, plugins, assignments, meters, resources)
 
 

@@ -10,6 +10,8 @@ from lbaas_scheduler.allocator.core.requests import INFRA, Request
 from lbaas_scheduler.allocator.core.resource import Definition
 from lbaas_scheduler.allocator.core.states import Allocation, Pool, hexed
 
+__all__ = ["INFRA", "define_within", "infra_pool", "reserve"]
+
 
 def infra_pool(pool_id: str) -> str:
     """Under which pool id a pool's own values are kept: apart from its customers', so that "is it empty?" is one look."""

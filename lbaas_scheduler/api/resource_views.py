@@ -118,7 +118,7 @@ REPORT: Document = {
         "dry_run": {"type": "boolean"},
         **{
             name: {"type": "array", "items": _TEXT}
-            for name in ("expired", "orphans", "leaked", "suspects", "unknown", "undefined", "failed")
+            for name in ("expired", "kept", "orphans", "leaked", "suspects", "unknown", "undefined", "failed")
         },
         "rested": _INTEGER,
         "forgotten": _INTEGER,

@@ -327,3 +327,18 @@ def test_metrics_do_not_wait_for_a_store_that_is_away(house: House, monkeypatch:
         assert "lbaas_scheduler_allocator_up 0.0" in text
         assert "lbaas_scheduler_database_up 1.0" in text
         assert "lbaas_scheduler_resource_values{" not in text
+
+
+def test_the_server_tells_whether_owners_of_its_own_live(house: House) -> None:
+    house.conf.set_override("owner_grace_delay_seconds", 0, "allocator")
+    vip = house.vip()
+    define(house, ranges="1-9")
+    lost = {"type": "vip", "id": "00000000-0000-4000-8000-000000000000"}
+    take(house, owner=lost)
+    take(house, owner=BLUE)
+    for _ in range(2):
+        report = house.post(f"{POOLS}/reconcile", {"reconcile": {"dry_run": False}}, ADMIN).json["report"]
+    assert not house.get(f"{POOLS}/allocations?owner_id={lost['id']}", ADMIN).json["allocations"]
+    assert report["unknown"] == ["network blue"], "not one of ours, and kept"
+    (address,) = house.get(f"{POOLS}/allocations?owner_id={vip['id']}", ADMIN).json["allocations"]
+    assert address["value"] == vip["address"]

@@ -26,6 +26,7 @@ from lbaas_scheduler.db.models import (
     metadata,
     networks,
     placements,
+    service_types,
     subnets,
     vips,
 )
@@ -98,6 +99,7 @@ def create(database: Database, size: int) -> None:
     _insert(database, device_load, (load | {"vips_max": max(1, SLOTS // size)} for _, load in rows))
     bound = ({"device_id": row["id"], "agent_id": hosts[number % len(hosts)]} for number, (row, _) in enumerate(rows))
     _insert(database, device_agents, (it | {"assigned_at": now} for it in bound))
+    _insert(database, service_types, iter([{"id": "default", "name": "default", "created_at": now}]))
     network = {"id": "net", "tenant_id": "t", "created_at": now}
     _insert(database, networks, iter([network]))
     subnet = {"id": "subnet", "network_id": "net", "cidr": "10.0.0.0/8", "ip_version": 4, "allocation_pools": []}

@@ -231,7 +231,7 @@ placements = table(
     required("networks", sa.JSON, list),
     required("score", sa.Float),
     required("trail", sa.JSON),
-    required("created_at", UtcDateTime),
+    sa.Column("created_at", UtcDateTime, nullable=False, index=True),
     sa.Index("ix_placements_tenant_device", "tenant_id", "device_id"),
 )
 
@@ -323,7 +323,8 @@ vips = table(
     sa.Column("persistence_type", sa.String(16)),
     sa.Column("cookie_name", Name),
     required("connection_limit", sa.BigInteger, -1),
-    sa.Column("service_type_id", Id, nullable=False, index=True),
+    # The reference keeps a service type from being deleted while a VIP of it is being created.
+    sa.Column("service_type_id", Id, sa.ForeignKey("service_types.id"), nullable=False, index=True),
     *life_cycle(),
     required("created_at", UtcDateTime),
 )

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_db.exception import DBDuplicateEntry
+from oslo_db.exception import DBDuplicateEntry, DBReferenceError
 
 from lbaas_scheduler.db import service_types as store
 from lbaas_scheduler.db.session import Database
@@ -101,7 +101,12 @@ class ServiceTypes:
         :raises Conflict: it is the default.
         :raises ServiceTypeNotFound: there is no such one.
         """
-        self._database.write(lambda conn: _delete(conn, service_type_id))
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return self._database.write(lambda conn: _delete(conn, service_type_id))
+            except DBReferenceError:
+                continue  # A VIP of it was being created: it is counted now.
+        raise Conflict(reason=f"service type {service_type_id} is used and left too often to be deleted")
 
     def get(self, service_type_id: str) -> ServiceType:
         """:raises ServiceTypeNotFound: there is no such one."""

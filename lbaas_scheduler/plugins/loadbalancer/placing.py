@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oslo_context.context import RequestContext
-from oslo_db.exception import DBDuplicateEntry
+from oslo_db.exception import DBDuplicateEntry, DBReferenceError
 from oslo_utils import uuidutils
 from sqlalchemy.engine import Connection
 
@@ -34,8 +34,8 @@ LOG = logging.getLogger(__name__)
 MAX_TRIES = 5
 
 
-class _PoolChanged(Exception):
-    """The pool needs something else of a device than when the device was looked for."""
+class _Changed(Exception):
+    """The pool needs something else of a device than when the device was looked for, or the service type is gone since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class Placing:
             plan = self._core.database.read(lambda conn: self._plan(conn, context, values))
             try:
                 return self._place(context, values, plan)
-            except _PoolChanged:
-                LOG.info("Pool %s changed while a device was looked for; looking again", values["pool_id"])
+            except _Changed:
+                LOG.info("Pool %s, or its service type, changed while a device was looked for; looking again", values["pool_id"])
         raise Unavailable(dependency="The pool", reason="it changes too often to find a device for it")
 
     def _plan(self, conn: Connection, context: RequestContext, values: dict[str, Any]) -> _Plan:
@@ -113,6 +113,9 @@ class Placing:
                 self._core.connector.cancel(reservation)
                 raise
             stored.update(row._mapping)
+        except DBReferenceError:
+            self._core.connector.cancel(reservation)
+            raise _Changed from None
         except NoValidDevice as error:
             self._core.connector.cancel(reservation)
             raise error if context.is_admin else _for_tenants(error) from None
@@ -162,7 +165,7 @@ class Placing:
         row = pools.find(conn, values["pool_id"])
         monitors = documents.monitors(conn, values["pool_id"])
         if row is None or (Method(row.lb_method), monitors) != plan.needs:
-            raise _PoolChanged
+            raise _Changed
         persistence = values["session_persistence"] or {}
         columns = {name: value for name, value in values.items() if name not in ("session_persistence", "device_id")}
         columns |= {

@@ -158,3 +158,31 @@ def test_a_pool_and_its_first_vip_do_not_miss_each_other(any_lab: Lab) -> None:
         with_vip = type(refused[0]) is errors.PoolInUse
         assert len(lab.plugin.get_pools(lab.me, filters={"id": pool["id"]})) == with_vip
         assert len(lab.plugin.get_vips(lab.me, filters={"pool_id": pool["id"]})) == with_vip
+
+
+def test_a_service_type_and_its_first_vips_do_not_miss_each_other(any_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = any_lab
+    late = lab.add_service_type("late")
+    place = lab.placer.place
+
+    def after_its_end(*args: Any, **named: Any) -> Any:
+        lab.service_types.delete(late)
+        return place(*args, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lab.placer, "place", after_its_end)
+        with pytest.raises(errors.ServiceProviderNotFound):
+            lab.vip(service_type_id=late)
+    assert ([lab.count(table) for table in (vips, addresses, placements, deployments)], lab.used()) == ([0, 0, 0, 0], 0)
+    for _ in range(3):
+        gold = lab.add_service_type("gold")
+        pools = [lab.pool() for _ in range(3)]
+        at_once(*(partial(lab.vip, pool, service_type_id=gold) for pool in pools), partial(lab.service_types.delete, gold))
+        made = [vip for vip in lab.plugin.get_vips(lab.me) if vip["service_type_id"] == gold]
+        assert len(made) in (0, 3)
+        assert [it.id for it in lab.service_types.list({"name": ["gold"]})] == ([gold] if made else [])
+        for vip in made:
+            lab.plugin.delete_vip(lab.me, vip["id"])
+            lab.confirm(vip["id"], removed=True)
+        if made:
+            lab.service_types.delete(gold)

@@ -246,7 +246,7 @@ def placements() -> None:
         required("networks", sa.JSON),
         required("score", sa.Float),
         required("trail", sa.JSON),
-        required("created_at", UtcDateTime),
+        sa.Column("created_at", UtcDateTime, nullable=False, index=True),
         sa.Index("ix_placements_tenant_device", "tenant_id", "device_id"),
     )
     table(
@@ -320,7 +320,7 @@ def load_balancers() -> None:
         sa.Column("persistence_type", sa.String(16)),
         sa.Column("cookie_name", Name),
         required("connection_limit", sa.BigInteger),
-        sa.Column("service_type_id", Id, nullable=False, index=True),
+        sa.Column("service_type_id", Id, sa.ForeignKey("service_types.id"), nullable=False, index=True),
         *life_cycle(),
         required("created_at", UtcDateTime),
     )

@@ -89,4 +89,6 @@ def _watch(vip_ids: Sequence[str], done: Callable[[str], str], timeout_seconds: 
 def _progress() -> Progress:
     """On standard error: standard output is the command's. Nothing where nobody looks."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    seen = sys.stderr.isatty()
+    # A bar that is disabled still ends with a new line in some of rich's versions.
+    return Progress(*columns, console=Console(stderr=True, quiet=not seen), transient=True, disable=not seen)

@@ -29,6 +29,13 @@ def options(service: str, device_handlers: list[str], scheduling_algorithm: str)
             help=f"How a device is chosen among those that can take a resource of service {service}: the name of an entry point "
             f"in lbaas_scheduler.algorithms.{service}, or a dotted class path. Change it to spread, pack or group differently.",
         ),
+        *_of_algorithms(),
+    ]
+
+
+def _of_algorithms() -> list[cfg.Opt]:
+    """What service types and placement rules may say otherwise: see :mod:`lbaas_scheduler.scheduler.algorithms`."""
+    return [
         cfg.StrOpt(
             "least_loaded_by",
             default="placed",

@@ -17,6 +17,7 @@ from oslo_messaging.opts import list_opts as messaging_opts
 from lbaas_scheduler.conf import loading
 from lbaas_scheduler.db import migration, models
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.rpc.allocator_api import AllocatorClient
 from lbaas_scheduler.rpc.lbaas_api import DeviceSchedulerClient, LoadBalancerClient
 from lbaas_scheduler.rpc.transport import get_transport
 from lbaas_scheduler.vendors.haproxy.driver import HaproxyDriver
@@ -90,6 +91,7 @@ class Cluster:
         self._transport = get_transport(conf)
         self.balancers = LoadBalancerClient(self._transport)
         self.devices = DeviceSchedulerClient(self._transport)
+        self.allocator = AllocatorClient(self._transport)
         self.agents: dict[str, Path] = {}
         self._daemons: list[Daemon] = []
 

@@ -31,6 +31,8 @@ def test_a_vip_lands_on_a_device_serves_is_changed_and_goes_without_a_trace(
     vip = site.wait_active(vip["id"])
     assert sum(site_cluster.used().values()) == 1
     _is_explained(site_cluster, vip["id"])
+    owner = {"type": "vip", "id": vip["id"]}
+    assert [grant["value"] for grant in site_cluster.allocator.allocations(ADMIN, owner=owner)] == [vip["address"]]
     assert _kinds_of_queues(rabbitmq_server, rabbitmq_url) == {"quorum"}
 
     _serves(vip, 200, len(backends))
@@ -40,6 +42,8 @@ def test_a_vip_lands_on_a_device_serves_is_changed_and_goes_without_a_trace(
     balancers.delete_vip(TENANT, vip["id"])
     wait_for(lambda: _gone(site_cluster, vip["id"]), 30, "the VIP to go")
     assert traffic.send(vip["address"], vip["protocol_port"], 1).failures
+    assert site_cluster.allocator.allocations(ADMIN, owner=owner) == []
+    assert site_cluster.allocator.check(ADMIN) == []
     balancers.delete_pool_health_monitor(TENANT, monitor_id, pool_id)
     balancers.delete_health_monitor(TENANT, monitor_id)
     balancers.delete_pool(TENANT, pool_id)

@@ -23,7 +23,17 @@ schemathesis.openapi.format("network", st.ip_addresses().map(lambda address: str
 
 @schemathesis.hook
 def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
-    """Directions are right if there are as many of them as keys, or none: no schema can say so."""
-    query = case.query or {}
-    if case.meta is not None and case.meta.generation.mode.is_positive and "sort_dir" in query:
-        del query["sort_dir"]
+    """What is right by the document is made right by the rules between attributes, too, which no schema can say."""
+    if case.meta is None or not case.meta.generation.mode.is_positive:
+        return
+    if case.query and "sort_dir" in case.query:
+        del case.query["sort_dir"]  # there must be as many directions as keys, or none
+    monitor = case.body.get("health_monitor") if isinstance(case.body, dict) else None
+    if isinstance(monitor, dict) and {"delay", "timeout"} & monitor.keys():
+        _wait_out(monitor)
+
+
+def _wait_out(monitor: dict[str, Any]) -> None:
+    """A delay is not shorter than the timeout; what a PUT leaves as it is must fit, too."""
+    given = [monitor[name] for name in ("delay", "timeout") if name in monitor]
+    monitor["delay"] = monitor["timeout"] = max(given, key=int)

@@ -28,12 +28,23 @@ def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
         return
     if case.query and "sort_dir" in case.query:
         del case.query["sort_dir"]  # there must be as many directions as keys, or none
-    monitor = case.body.get("health_monitor") if isinstance(case.body, dict) else None
-    if isinstance(monitor, dict) and {"delay", "timeout"} & monitor.keys():
-        _wait_out(monitor)
+    for name, mend in _MENDED.items():
+        attributes = case.body.get(name) if isinstance(case.body, dict) else None
+        if isinstance(attributes, dict):
+            mend(attributes)
 
 
-def _wait_out(monitor: dict[str, Any]) -> None:
+def _monitor(monitor: dict[str, Any]) -> None:
     """A delay is not shorter than the timeout; what a PUT leaves as it is must fit, too."""
     given = [monitor[name] for name in ("delay", "timeout") if name in monitor]
-    monitor["delay"] = monitor["timeout"] = max(given, key=int)
+    if given:
+        monitor["delay"] = monitor["timeout"] = max(given, key=int)
+
+
+def _pool(pool: dict[str, Any]) -> None:
+    """A provider is a service type that is registered."""
+    if pool.get("provider") is not None:
+        pool["provider"] = "default"
+
+
+_MENDED = {"health_monitor": _monitor, "pool": _pool}

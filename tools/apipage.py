@@ -118,7 +118,7 @@ def _operation(path: str, method: str, operation: Operation, answers: Document, 
         yield f"In the query: {', '.join(f'``{name}``' for name in operation.query)}."
         yield ""
     yield from _answers(operation, answers)
-    yield "::"
+    yield ".. code-block:: sh"
     yield ""
     yield from (f"    {line}" for line in curl(path, method, operation).splitlines())
     yield ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 
 from lbaas_scheduler.allocator import infra
 from lbaas_scheduler.allocator.context import Context, Known
@@ -16,8 +16,11 @@ from lbaas_scheduler.errors import LBaaSError
 MOST_POOLS = 200
 """Pools that are shown."""
 
+MOST_COUNTED = 100
+"""Pools that are shown where each costs some requests of its own."""
+
 MOST_LOOKED_AT = 2_000
-"""Pools among which the fullest ones are looked for."""
+"""Pools among which those that are shown are chosen."""
 
 Tally = Mapping[tuple[str, str], int]
 """(Id of a pool, status) → how many values of the pool's main part; its own ones under its id with a ``#``."""
@@ -38,18 +41,26 @@ class Level:
 
 
 def read(context: Context, tally: Tally | None = None, most: int = MOST_POOLS) -> list[Level]:
-    """The fullest pools, where ``tally`` was counted in one go; else the first ones by kind, scope and name."""
-    looked_at = MOST_LOOKED_AT if tally is not None else most
-    pools = islice(_understood(context, looked_at), looked_at)
+    """The fullest pools, where ``tally`` was counted in one go; else some of each kind, the first ones by scope and name."""
     if tally is None:
-        return [_level(known, _counted(context, known)) for known in pools]
-    found = [_level(known, _of(tally, known.pool.id)) for known in pools]
+        chosen = islice(_of_all_kinds(list(_understood(context))), min(most, MOST_COUNTED))
+        return [_level(known, _counted(context, known)) for known in chosen]
+    found = [_level(known, _of(tally, known.pool.id)) for known in _understood(context)]
     fullest = sorted(found, key=lambda level: -(level.used + level.quarantined) / max(1, level.total))
     return fullest[:most]
 
 
-def _understood(context: Context, most: int) -> Iterator[Known]:
-    for stored in context.driver.read(Query(Pool, limit=most)):
+def _of_all_kinds(pools: Sequence[Known]) -> Iterator[Known]:
+    """The first pool of each kind, then the second ones: there may be thousands for addresses, and one for VLANs."""
+    by_kind: dict[str, list[Known]] = {}
+    for known in pools:
+        by_kind.setdefault(known.pool.kind, []).append(known)
+    for turn in zip_longest(*by_kind.values()):
+        yield from (known for known in turn if known is not None)
+
+
+def _understood(context: Context) -> Iterator[Known]:
+    for stored in context.driver.read(Query(Pool, limit=MOST_LOOKED_AT)):
         try:
             yield context.understand(stored)
         except LBaaSError:

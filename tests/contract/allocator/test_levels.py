@@ -29,6 +29,7 @@ def test_no_more_pools_are_shown_than_asked_for(allocator):
         for slot in range(number):
             allocator.allocate(vlan(slot=str(slot), pool=pool.name))
     ids = {pool.name: pool.id for pool in allocator.pools()}
-    assert [level.pool for level in levels.read(context, most=2)] == ["v1", "v2"], "by name, where counting costs"
+    allocator.define(X, {"range": "5000-5009"})
+    assert [level.pool for level in levels.read(context, most=3)] == ["v1", "x", "v2"], "by kind and name, where counting costs"
     tally = {(ids[f"v{number}"], "active"): number for number in range(1, 6)}
     assert [(level.pool, level.used) for level in levels.read(context, tally, most=2)] == [("v5", 5), ("v4", 4)], "the fullest"

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.models import device_networks, networks, subnets, vips
-from lbaas_scheduler.domain.devices import Device
+from lbaas_scheduler.domain.devices import VXLAN, Device, Interface
 
 C = device_networks.c
 
@@ -102,7 +102,7 @@ def _share(conn: Connection, device_id: str, network_id: str) -> bool:
 
 
 def _wire(conn: Connection, device: Device, network_id: str) -> bool:
-    interface = _free_interface(conn, device)
+    interface = _free_interface(conn, device, network_id)
     if interface is None:
         return False
     conn.execute(_INSERT, {"network_id": network_id, "device_id": device.id, "interface": interface, "vips": 1})
@@ -114,12 +114,21 @@ def _wired(conn: Connection, device: Device) -> dict[str, int]:
     return {row.interface: row.networks for row in conn.execute(_COUNT, {"device": device.id})}
 
 
-def _free_interface(conn: Connection, device: Device) -> str | None:
-    """The first interface with a VLAN left; "" for a device without registered interfaces."""
+def _free_interface(conn: Connection, device: Device, network_id: str) -> str | None:
+    """The first interface that can carry the network and has a VLAN left; "" for a device without registered interfaces."""
     if not device.interfaces:
         return ""
     wired = _wired(conn, device)
-    for interface in device.interfaces:
+    for interface in _suitable(conn, device, network_id):
         if interface.max_vlans < 0 or wired.get(interface.name, 0) < interface.max_vlans:
             return interface.name
     return None
+
+
+def _suitable(conn: Connection, device: Device, network_id: str) -> list[Interface]:
+    """An interface of kind vxlan carries nothing else."""
+    if all(interface.kind != VXLAN for interface in device.interfaces):
+        return list(device.interfaces)
+    vni = sa.select(networks.c.segmentation_id).where(networks.c.id == network_id, networks.c.network_type == VXLAN)
+    is_vxlan = conn.scalar(vni) is not None
+    return [interface for interface in device.interfaces if is_vxlan or interface.kind != VXLAN]

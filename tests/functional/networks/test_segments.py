@@ -71,6 +71,9 @@ def test_a_vxlan_has_a_local_vlan_on_each_device(site: Site) -> None:
     assert (wiring["kind"], wiring["segment"], wiring["vni"]) == ("vxlan", 5, 70_000)
     with pytest.raises(NoValidDevice):
         site.vip_in(site.network())
+    site.add("mixed", vxlan(), {"name": "br-flat"})
+    assert site.wiring(site.vip_in(site.network()), "mixed")["interface"] == "br-flat"
+    assert site.wiring(site.vip_in(subnet, on="mixed"), "mixed")["interface"] == "eth1"
 
 
 def test_another_device_is_tried_where_one_cannot_be_wired(site: Site) -> None:

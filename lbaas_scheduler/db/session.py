@@ -50,6 +50,7 @@ class Database:
     def __init__(self, engine: Engine, pauses: tuple[float, float, int], growing: bool = True) -> None:
         self.engine = engine
         self._reader, self._writer = engines.reader(engine), engines.writer(engine)
+        self._by_themselves = engines.committing(engine)
         self._first_pause, self._longest_pause, retries = pauses
         # oslo.db's decorator takes -1 for "never", its options for "always".
         self._retries = math.inf if retries < 0 else retries
@@ -74,7 +75,7 @@ class Database:
         return cls(engine, (first, options.db_max_retry_interval, options.db_max_retries), growing)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Run ``work`` in one transaction that must not write: what it writes is lost, or refused (PostgreSQL).
+        """Run ``work`` in one transaction that must not write: what it writes is lost (SQLite), or refused.
 
         Repeated, errors and all, as :meth:`write`.
         """
@@ -93,6 +94,13 @@ class Database:
         Whatever else ``work`` raises comes out unchanged.
         """
         return self._repeat("write", lambda: self._write_once(work))
+
+    def alone(self, work: Callable[[Connection], T]) -> T:
+        """As :meth:`write`, for ``work`` that changes something with one statement or with none: a transaction by itself, and one
+        round trip instead of three."""
+        if self.engine.dialect.name == "sqlite":
+            return self.write(work)
+        return self._repeat("write", lambda: self._alone_once(work))
 
     def glance(self, work: Callable[[Connection], T]) -> T:
         """As :meth:`read`, but tried once: for health checks and metrics, whose callers ask again by themselves.
@@ -116,6 +124,10 @@ class Database:
 
     def _write_once(self, work: Callable[[Connection], T]) -> T:
         with self._write_turn, self._writer.begin() as conn:
+            return work(conn)
+
+    def _alone_once(self, work: Callable[[Connection], T]) -> T:
+        with self._by_themselves.connect() as conn:
             return work(conn)
 
     def _repeat(self, kind: str, attempt: Callable[[], T]) -> T:

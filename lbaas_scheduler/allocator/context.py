@@ -149,13 +149,11 @@ class Context:
 
     def event(self, op: str, actor: str, pool: Pool, allocation: Allocation | None = None, note: str = "") -> Event:
         """An entry for the audit trail."""
-        facts = Event(
-            stamp=stamp(), at=self.now(), actor=actor, op=op, kind=pool.kind, pool_id=pool.id, pool=pool.label, note=note
-        )  # fmt: skip
+        common = (stamp(), self.now(), actor, op, pool.kind, pool.id, pool.label)
         if allocation is None:
-            return facts
-        return replace(
-            facts,
+            return Event(*common, note=note)
+        return Event(
+            *common,
             domain=allocation.domain,
             value=allocation.value,
             prefix_len=allocation.prefix_len,
@@ -164,6 +162,7 @@ class Context:
             slot=allocation.slot,
             allocation_id=allocation.id,
             request_id=allocation.request_id,
+            note=note,
         )
 
 

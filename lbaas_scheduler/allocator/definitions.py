@@ -17,10 +17,9 @@ from lbaas_scheduler.allocator.core.requests import Selector
 from lbaas_scheduler.allocator.core.resource import Definition
 from lbaas_scheduler.allocator.core.spans import Spans, listing
 from lbaas_scheduler.allocator.core.states import Allocation, Pool, hexed
+from lbaas_scheduler.allocator.core.tries import until_done
 from lbaas_scheduler.allocator.texts import check_selector
-from lbaas_scheduler.errors import AlreadyDefined, Contention, DependencyInUse, InvalidConfig, PoolBusy, ValueInUse
-
-TRIES = 20
+from lbaas_scheduler.errors import AlreadyDefined, DependencyInUse, InvalidConfig, PoolBusy, ValueInUse
 
 T = TypeVar("T")
 
@@ -178,19 +177,30 @@ def _refuse_used(context: Context, txn: Txn, known: Known, name: str, removed: S
     part = known.part(name)
     kind = context.kind(known.pool.kind)
     of_pool = [stored.state for stored in txn.read(Query(Allocation, "in", (known.pool.id,))) if stored.state.part == name]
-    used = [state.number for state in of_pool if state.number in removed]
+    # On which hosts a value of each host may be taken meanwhile cannot be known: all that are in use count.
+    by_host = "{host}" in part.domain
+    used = [state.number for state in of_pool if by_host or state.number in removed]
     if used:
         text = listing(used, lambda number: str(kind.show(number, part.prefix_len)), part.numbers.step)
         raise ValueInUse(
             f"{text} of {known.pool.kind} pool '{known.pool.label}' would be outside but is in use; release it, or drain",
             kind=known.pool.kind, pool=known.pool.label, value=text,
         )  # fmt: skip
-    if name:
-        # Other pools have values in this domain, too: only the pool's own count.
+    if by_host:
         txn.require_none(Query(Allocation, "in", (known.pool.id,)))
         return
-    for span in removed.minus(Spans.of((number, number) for number in known.definition.reserved)).items:
+    taken = set(known.definition.reserved) if not name else _of_others(txn, part.domain, removed)
+    for span in removed.minus(Spans.of((number, number) for number in taken)).items:
         txn.require_none(Query(Allocation, prefix=(part.domain,), lo=hexed(span.lo), hi=hexed(span.hi)))
+
+
+def _of_others(txn: Txn, domain: str, removed: Spans) -> set[int]:
+    """Numbers that other pools of a shared domain have there: fenced, so that none becomes ours before the commit."""
+    span = Query(Allocation, prefix=(domain,), lo=hexed(removed.items[0].lo), hi=hexed(removed.items[-1].hi))
+    others = [stored for stored in txn.read(span) if stored.state.number in removed]
+    for stored in others:
+        txn.require(stored)
+    return {stored.state.number for stored in others}
 
 
 def _move_reserved(context: Context, txn: Txn, pool: Pool, old: Definition, new: Definition) -> None:
@@ -210,17 +220,14 @@ def _text(definition: Definition) -> str:
 
 
 def _repeat(context: Context, selector: Selector, attempt: Callable[[], T]) -> T:
-    last: Collision | None = None
-    for _ in range(TRIES):
+    def afresh() -> T:
         try:
             return attempt()
-        except Collision as collision:
-            last = collision
-            _refuse_taken(context, collision)
         finally:
             context.pools.forget(selector)
-    reason = f"{selector.kind} pool '{selector.label}' was changed by others {TRIES} times"
-    raise Contention(dependency="The allocator", reason=reason) from last
+
+    what = f"a definition of {selector.kind} pool '{selector.label}'"
+    return until_done(afresh, what, lambda collision: _refuse_taken(context, collision))
 
 
 def _refuse_taken(context: Context, collision: Collision) -> None:

@@ -45,7 +45,7 @@ class Leaf:
         self._context = context
         self._kind = context.kind(request.kind)
         self._own_id = new_id()
-        self._new_pool_id = new_id()
+        self._new_pool_id = ""
         self._number: int | None = None
         self._known: Known | None = None
         self._built: Allocation | None = None
@@ -188,6 +188,7 @@ class Leaf:
         assert allocation is not None
         if subnet.existing:
             txn.require(subnet.existing)
+        self._new_pool_id = self._new_pool_id or new_id()
         cidr = subnet._kind.show(allocation.number, allocation.prefix_len)
         return infra.define_within(
             self._context, txn, self._new_pool_id, allocation, subnet.request.scope, str(cidr), self.request, terms.actor

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from lbaas_scheduler.allocator import infra, values
 from lbaas_scheduler.allocator.context import Context, Known
-from lbaas_scheduler.allocator.core.drivers import Collision, Query, Stored, Txn
+from lbaas_scheduler.allocator.core.drivers import Query, Stored, Txn
 from lbaas_scheduler.allocator.core.requests import Grant, Owner, Selector
 from lbaas_scheduler.allocator.core.states import Allocation, Pool, hexed
+from lbaas_scheduler.allocator.core.tries import until_done
 from lbaas_scheduler.errors import (
-    Contention,
     DependencyInUse,
     InvalidRequest,
     NotAllocated,
@@ -22,11 +22,8 @@ from lbaas_scheduler.errors import (
     StaleGeneration,
 )
 
-TRIES = 20
 BATCH = 10
 """Allocations in one transaction where there is no need for more: fits into every store's."""
-
-T = TypeVar("T")
 
 
 def release(
@@ -58,18 +55,19 @@ def release(
             raise InvalidRequest(f"{context.show(root.state)} belongs to its pool; redefine the pool", id=allocation_id)
         return _release(context, [root], force=force, actor=actor)
 
-    return _repeat(attempt)
+    return until_done(attempt, "a release")
 
 
 def release_many(context: Context, ids: Iterable[str], *, actor: str = "") -> int:
     """Give several back in one transaction; what is not allocated any more is left out."""
 
     def attempt() -> int:
-        roots = [stored for id_ in ids_ if (stored := context.driver.first(Allocation, "id", id_))]
-        return _release(context, [stored for stored in roots if stored.state.status != "quarantined"], force=False, actor=actor)
+        found = context.driver.read(Query(Allocation, "id", among=wanted)) if wanted else []
+        roots = [stored for stored in found if stored.state.id in wanted and stored.state.status != "quarantined"]
+        return _release(context, roots, force=False, actor=actor)
 
-    ids_ = tuple(ids)
-    return _repeat(attempt)
+    wanted = tuple(ids)
+    return until_done(attempt, "a release")
 
 
 def release_owner(context: Context, owner: Owner, *, force: bool = False, actor: str = "") -> int:
@@ -86,7 +84,7 @@ def release_owner(context: Context, owner: Owner, *, force: bool = False, actor:
             return _release(context, roots, force=force, actor=actor)
         return sum(_release(context, [root], force=force, actor=actor) for root in roots)
 
-    return _repeat(attempt)
+    return until_done(attempt, "a release")
 
 
 def release_value(
@@ -119,7 +117,7 @@ def release_value(
         _check_pair(context, stored, value)
         return _release(context, [stored], force=False, actor=actor)
 
-    return _repeat(attempt)
+    return until_done(attempt, "a release")
 
 
 def commit(context: Context, allocation_id: str, generation: int | None = None, *, actor: str = "") -> Grant:
@@ -130,7 +128,7 @@ def commit(context: Context, allocation_id: str, generation: int | None = None, 
         if generation is not None and root.state.generation != generation:
             raise StaleGeneration(resource="Allocation", id=allocation_id)
         txn = context.driver.begin()
-        for stored in values.family(context, root):
+        for stored in values.families(context, [root]):
             if stored.state.status == "held":
                 state = replace(stored.state, status="active", due_at=None, generation=stored.state.generation + 1)
                 txn.replace(stored, state)
@@ -139,7 +137,7 @@ def commit(context: Context, allocation_id: str, generation: int | None = None, 
         txn.commit()
         return values.tree(context, values.by_id(context, allocation_id))
 
-    return _repeat(attempt)
+    return until_done(attempt, "a commit")
 
 
 def in_use(context: Context, pool_id: str) -> int:
@@ -185,9 +183,7 @@ def _delete_batches(context: Context, found: list[Stored[Allocation]], known: Kn
 
 def _release(context: Context, roots: list[Stored[Allocation]], *, force: bool, actor: str) -> int:
     txn = context.driver.begin()
-    leaving: dict[str, Stored[Allocation]] = {}
-    for root in roots:
-        leaving |= {stored.state.id: stored for stored in values.family(context, root)}
+    leaving = {stored.state.id: stored for stored in values.families(context, roots)}
     for stored in leaving.values():
         if stored.state.kind == "subnet":
             _drop_dependents(context, txn, stored.state, force, actor)
@@ -255,13 +251,3 @@ def _check_pair(context: Context, stored: Stored[Allocation], value: Any) -> Non
         locals_ = {kid.state.number for kid in values.kids(context, stored.state.id) if kid.state.part}
         if value.get("vlan") not in locals_:
             raise NotAllocated(f"vxlan {value.get('vxlan')} has no local vlan {value.get('vlan')}", value=dict(value))
-
-
-def _repeat(attempt: Callable[[], T]) -> T:
-    last: Collision | None = None
-    for _ in range(TRIES):
-        try:
-            return attempt()
-        except Collision as collision:
-            last = collision
-    raise Contention(dependency="The allocator", reason=f"{TRIES} tries were overtaken") from last

@@ -55,12 +55,17 @@ def kids(context: Context, allocation_id: str) -> list[Stored[Allocation]]:
     return context.driver.read(Query(Allocation, "kid", (allocation_id,)))
 
 
-def family(context: Context, root: Stored[Allocation]) -> list[Stored[Allocation]]:
-    """An allocation and all that hangs on it, children before their parents."""
-    found: list[Stored[Allocation]] = []
-    for child in kids(context, root.state.id):
-        found += family(context, child)
-    return [*found, root]
+def families(context: Context, roots: Sequence[Stored[Allocation]]) -> list[Stored[Allocation]]:
+    """Allocations and all that hangs on them, children before their parents. One read for each generation."""
+    generations, parents = [list(roots)], {stored.state.id for stored in roots}
+    known: set[str] = set()
+    while parents:
+        found = context.driver.read(Query(Allocation, "kid", among=tuple(parents)))
+        # Not twice: what hangs on itself by a damaged row must not keep this from ending.
+        generations.append([stored for stored in found if stored.state.parent_id in parents and stored.state.id not in known])
+        parents = {stored.state.id for stored in generations[-1]}
+        known |= parents
+    return [stored for generation in reversed(generations) for stored in generation]
 
 
 def tree(context: Context, root: Stored[Allocation]) -> Grant:

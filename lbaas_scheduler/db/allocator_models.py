@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from lbaas_scheduler.db.models import Sequence, UtcDateTime, required, table
+from lbaas_scheduler.db.models import UtcDateTime, required, table
 
 Id = sa.String(37)
 """A pool's id may end in ``#``: values that the pool has for itself."""
 
 Domain = sa.String(191)
 Value = sa.String(32)
+
+
+def partial(name: str, where: str, *columns: str) -> sa.Index:
+    """An index of the rows that fulfil a condition; of all, in MariaDB."""
+    return sa.Index(name, *columns, postgresql_where=sa.text(where), sqlite_where=sa.text(where))
+
 
 allocator_pools = table(
     "allocator_pools",
@@ -64,24 +70,31 @@ allocator_allocations = table(
     required("tenant_id", sa.String(255)),
     required("part", sa.String(64)),
     required("status", sa.String(16)),
-    sa.Column("parent_id", Id, nullable=False, index=True),
+    required("parent_id", Id),
     required("generation", sa.Integer),
     required("request_id", sa.String(128)),
     required("last_owner", sa.Text),
     required("created_at", UtcDateTime),
     # Of a hold: when it may be taken back; of a quarantined value: when it may be given again.
     sa.Column("due_at", UtcDateTime),
+    # What a new row's event says beyond the row itself. It moves into allocator_events when the row first changes: so giving a
+    # value writes one row, and not two. "" = it has moved.
+    sa.Column("birth_stamp", sa.String(32), nullable=False, index=True),
+    required("birth_actor", sa.String(255)),
+    required("birth_op", sa.String(16)),
+    required("birth_pool", sa.String(384)),
     required("rev", sa.Integer),
     sa.UniqueConstraint("owner_type", "owner_id", "pool_id", "slot"),
     sa.Index("ix_allocator_allocations_pool", "pool_id", "tenant_id"),
-    sa.Index("ix_allocator_allocations_due", "pool_id", "status", "due_at"),
+    # Most rows have neither a parent nor an end: where an index can leave them out, it does.
+    partial("ix_allocator_allocations_due", "due_at IS NOT NULL", "pool_id", "status", "due_at"),
+    partial("ix_allocator_allocations_parent_id", "parent_id <> ''", "parent_id"),
 )
 
 allocator_events = table(
     "allocator_events",
-    # Appended only: the audit trail, and what a watcher's cursor moves along.
-    sa.Column("rev", Sequence, primary_key=True, autoincrement=True),
-    sa.Column("stamp", sa.String(32), nullable=False, index=True),
+    # The audit trail, and what a watcher's cursor moves along; with the births that allocations carry.
+    sa.Column("stamp", sa.String(32), primary_key=True),
     required("at", UtcDateTime),
     required("actor", sa.String(255)),
     required("op", sa.String(16)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self
 
 from lbaas_scheduler.allocator.core.states import Event, S, State
@@ -30,6 +30,8 @@ class Query(Generic[S]):
     :param hi: largest one, included; None = to the end.
     :param where: fields that must have these values; filters, does not find. ``limit`` counts what is left.
     :param reverse: last ones first.
+    :param among: of the field after the prefix: only these values. Not together with a limit or filters. A driver that does not
+        know it answers with more.
     """
 
     cls: type[S]
@@ -40,6 +42,11 @@ class Query(Generic[S]):
     limit: int | None = None
     where: tuple[tuple[str, Any], ...] = ()
     reverse: bool = False
+    among: tuple[Any, ...] = ()
+
+    def one_by_one(self) -> Iterator[Query[S]]:
+        """A query for each value of ``among``."""
+        return (replace(self, prefix=(*self.prefix, value), lo=None, hi=None, among=()) for value in self.among)
 
     def matches(self, state: State) -> bool:
         """Whether the filters let a state through."""

@@ -54,6 +54,7 @@ class EtcdDriver(StateDriver):
     """
 
     name: ClassVar[str] = "etcd"
+    max_operations: int
 
     def __init__(self, access: Access, namespace: str = "", max_operations: int = MAX_OPERATIONS) -> None:
         self.max_operations = max_operations
@@ -82,8 +83,7 @@ class EtcdDriver(StateDriver):
 
     def keys(self, query: Query[Any]) -> list[tuple[Any, ...]]:
         branch = len(keys.bounds(Query(query.cls))[0])
-        found = self._range(query, keys_only=True)
-        return [keys.parts(query.cls, self._own(kv)[branch:]) for kv in found]
+        return [keys.parts(query.cls, self._own(kv)[branch:]) for kv in self._range(query, keys_only=True)]
 
     def count(self, query: Query[Any]) -> int:
         answer, _ = self._client.post("/kv/range", self._bounds(query) | {"count_only": True})
@@ -110,6 +110,8 @@ class EtcdDriver(StateDriver):
 
     def _range(self, query: Query[Any], keys_only: bool = False) -> list[dict[str, Any]]:
         """Keys with values of a query, page by page, all of one revision."""
+        if query.among:
+            return list(self._ranges(query, keys_only))
         first, last = keys.bounds(query)
         wanted = None if query.where else query.limit
         found: list[dict[str, Any]] = []
@@ -141,13 +143,20 @@ class EtcdDriver(StateDriver):
             else:
                 first = self._own(page[-1]) + "\0"
 
+    def _ranges(self, query: Query[Any], keys_only: bool) -> Iterator[dict[str, Any]]:
+        """Of a query with ``among``: as many small ranges in one request as a transaction may hold."""
+        for batch in chunks(list(query.one_by_one()), self.max_operations):
+            looks = [{"request_range": self._bounds(one) | {"keys_only": keys_only}} for one in batch]
+            for response in self._transact({"success": looks})[0]["responses"]:
+                yield from response["response_range"].get("kvs", [])
+
     def _follow(self, query: Query[S]) -> Iterator[Stored[S]]:
         """States under an index: the pointers, then what they point to, unless that has moved on meanwhile."""
         index = query.cls.keyspace.named(query.index)
         pointers = [(self._own(kv), decode(kv["value"])) for kv in self._range(query)]
-        for batch in chunks(pointers, self.max_operations or MAX_OPERATIONS):
+        for batch in chunks(pointers, self.max_operations):
             reads = [{"request_range": {"key": self._key(primary)}} for _, primary in batch]
-            answer, _ = self._client.post("/kv/txn", {"success": reads})
+            answer, _ = self._transact({"success": reads})
             for (pointer, _), response in zip(batch, answer["responses"], strict=True):
                 for kv in response["response_range"].get("kvs", []):
                     stored = self._stored(query.cls, kv)
@@ -204,6 +213,9 @@ class EtcdDriver(StateDriver):
     def _send(self, compares: Sequence[Compare], operations: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
         looks = [{"request_range": self._place(item) | {"limit": 1, "keys_only": True}} for item in compares]
         payload = {"compare": [self._compare(item) for item in compares], "success": list(operations), "failure": looks}
+        return self._transact(payload)
+
+    def _transact(self, payload: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         try:
             return self._client.post("/kv/txn", payload)
         except Etcd3Exception as error:

@@ -78,6 +78,8 @@ class MemoryDriver(StateDriver):
         return bisect_left(self._order, first), bisect_left(self._order, last)
 
     def _range(self, query: Query[Any]) -> list[str]:
+        if query.among:
+            return [key for one in query.one_by_one() for key in self._range(one)]
         first, last = self._bounds(query)
         if not query.where and not query.reverse:
             return self._order[first : last if query.limit is None else min(last, first + query.limit)]

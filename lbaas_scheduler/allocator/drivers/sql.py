@@ -1,13 +1,13 @@
 """States in SQLite, PostgreSQL or MariaDB: one row each, and unique keys that decide who was faster.
 
-An allocation is four statements (of PostgreSQL: three), whatever the size of the pool and however many there are: begin, the
-row (inserted only if its pool is as it was read), the event, commit.
+An allocation is one statement and its commit, whatever the size of the pool and however many there are: a row, inserted only if
+its pool is as it was read, that carries the event which tells of it until it first changes.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 from oslo_db.exception import DBDuplicateEntry
@@ -58,8 +58,14 @@ class SqlDriver(StateDriver):
         return self._reach(lambda: self._database.read(lambda conn: tables.count(conn, query)))
 
     def apply(self, changes: Changes) -> None:
-        with _duplicates(changes):
-            self._reach(lambda: self._database.write(lambda conn: _apply(conn, changes)))
+        run = self._database.alone if _is_single(changes) else self._database.write
+        try:
+            with _duplicates(changes):
+                self._reach(lambda: run(lambda conn: _apply(conn, changes)))
+        except Collision:
+            # The answer to a COMMIT may have been lost, and this be its repetition. Asked only now that what it wrote is undone.
+            if not (changes.events and self.get(Event, changes.events[0].stamp)):
+                raise
 
     def watch(self, query: Query[S], stop: threading.Event, ready: threading.Event) -> Iterator[Change[S]]:
         return Watcher(self, query, self._poll_seconds).run(stop, ready)
@@ -117,28 +123,19 @@ class _duplicates:  # noqa: N801  # reads as a verb: with _duplicates(changes)
 
 def _apply(conn: Connection, changes: Changes) -> None:
     """In this order: what others wait for comes first, and whether a place is empty is asked when nobody can fill it any more."""
-    fence = _fence_of(changes)
-    try:
-        if fence is not None and conn.dialect.name == "postgresql" and _is_simple(changes):
-            _insert_with_event(conn, changes, fence)
-            return
-        for stored in changes.requires:
-            if stored is not fence:
-                _require(conn, stored)
-        _rewrite(conn, changes, tables.ORDER[:2])
-        for query in changes.absent:
-            if tables.read(conn, Query(query.cls, query.index, query.prefix, query.lo, query.hi, limit=1)):
-                raise Collision([Clash(None, "present")])
-        _rewrite(conn, changes, (*tables.ORDER[2:], Event))
-        for cls in tables.ORDER:
-            _insert(conn, [state for state in changes.inserts if type(state) is cls], fence)
-    except Collision:
-        # The answer to a COMMIT may have been lost, and this be its repetition.
-        if changes.events and tables.one(conn, Event, "", changes.events[0].stamp):
-            return
-        raise
-    if changes.events:
-        conn.execute(tables.insert(Event, conn.dialect.name), [tables.row_of(event) for event in changes.events])
+    fence, births = _fence_of(changes), _births(changes)
+    for stored in changes.requires:
+        if stored is not fence:
+            _require(conn, stored)
+    _rewrite(conn, changes, tables.ORDER[:2])
+    for query in changes.absent:
+        if tables.read(conn, Query(query.cls, query.index, query.prefix, query.lo, query.hi, limit=1)):
+            raise Collision([Clash(None, "present")])
+    _rewrite(conn, changes, (*tables.ORDER[2:], Event))
+    _insert(conn, changes.inserts, births, fence)
+    events = [tables.row_of(event) for event in changes.events if births.get(event.allocation_id) is not event]
+    if events:
+        conn.execute(tables.insert(Event, conn.dialect.name), events)
 
 
 def _fence_of(changes: Changes) -> Stored[Any] | None:
@@ -150,17 +147,18 @@ def _fence_of(changes: Changes) -> Stored[Any] | None:
     return None
 
 
-def _is_simple(changes: Changes) -> bool:
-    """One allocation, its pool's fence and its event, as nearly all transactions are."""
+def _is_single(changes: Changes) -> bool:
+    """Whether one statement does all of it, as of nearly all transactions: a value, with its pool's fence and event."""
     rest = (changes.deletes, changes.replaces, changes.absent)
-    return len(changes.inserts) == len(changes.events) == len(changes.requires) == 1 and not any(rest)
+    if any(rest) or not len(changes.inserts) == len(changes.events) == len(changes.requires) == 1:
+        return False
+    return _fence_of(changes) is not None and len(_births(changes)) == 1
 
 
-def _insert_with_event(conn: Connection, changes: Changes, fence: Stored[Any]) -> None:
-    values = tables.prefixed(tables.row_of(changes.inserts[0])) | tables.prefixed(tables.row_of(changes.events[0]), "e")
-    values |= {"fence_id": fence.state.id, "fence_rev": fence.rev}
-    if conn.execute(tables.insert_with_event(), values).rowcount != 1:
-        raise Collision(_clashes(conn, changes.inserts, fence))
+def _births(changes: Changes) -> dict[str, Event]:
+    """By allocation: the event that a new row carries itself."""
+    new = {state.id for state in changes.inserts if isinstance(state, Allocation)}
+    return {event.allocation_id: event for event in changes.events if event.allocation_id in new and not event.note}
 
 
 def _require(conn: Connection, stored: Stored[Any]) -> None:
@@ -172,12 +170,11 @@ def _require(conn: Connection, stored: Stored[Any]) -> None:
 def _rewrite(conn: Connection, changes: Changes, classes: Sequence[type[State]]) -> None:
     for cls in classes:
         deleted = [stored for stored in changes.deletes if type(stored.state) is cls]
-        if deleted:
-            rows = [tables.key_of(stored.state) | {"k_rev": stored.rev} for stored in deleted]
-            done = conn.execute(tables.delete(cls), rows).rowcount
-            if done != len(deleted) and cls is not Event:
-                raise Collision([Clash(stored.state, "changed") for stored in deleted])
         replaced = [(stored, state) for stored, state in changes.replaces if type(state) is cls]
+        if cls is Allocation:
+            _move_births(conn, [*deleted, *(stored for stored, _ in replaced)])
+        if deleted:
+            _delete(conn, cls, deleted)
         for stored, state in replaced:
             values = tables.prefixed(tables.row_of(state)) | tables.key_of(stored.state) | {"k_rev": stored.rev}
             values.pop("v_rev")
@@ -185,18 +182,42 @@ def _rewrite(conn: Connection, changes: Changes, classes: Sequence[type[State]])
                 raise Collision([Clash(stored.state, "changed")])
 
 
-def _insert(conn: Connection, states: Sequence[State], fence: Stored[Any] | None) -> None:
-    if not states:
+def _move_births(conn: Connection, touched: Sequence[Stored[Allocation]]) -> None:
+    """Whoever was faster with one of the rows has changed its revision, too: the next statement finds that out."""
+    if touched:
+        conn.execute(tables.move_births(), {"ids": [stored.state.id for stored in touched]})
+
+
+def _delete(conn: Connection, cls: type[State], deleted: Sequence[Stored[Any]]) -> None:
+    if cls is Event:
+        rows = [tables.key_of(stored.state) for stored in deleted]
+        conn.execute(tables.delete(Event), rows)
+        conn.execute(tables.forget_births(), rows)
         return
-    cls = type(states[0])
-    rows = [tables.row_of(state) for state in states]
-    if fence is not None and cls is Allocation:
-        values = tables.prefixed(rows[0]) | {"fence_id": fence.state.id, "fence_rev": fence.rev}
-        done = conn.execute(tables.insert_fenced(conn.dialect.name), values).rowcount
+    if cls is Allocation:
+        read = [(stored.state.id, stored.rev) for stored in deleted]
+        done = conn.execute(tables.delete_allocations(), {"ids": [id_ for id_, _ in read], "as_read": read}).rowcount
     else:
-        done = conn.execute(tables.insert(cls, conn.dialect.name), rows).rowcount
-    if done != len(states):
-        raise Collision(_clashes(conn, states, fence))
+        keys = [tables.key_of(stored.state) | {"k_rev": stored.rev} for stored in deleted]
+        done = conn.execute(tables.delete(cls), keys).rowcount
+    if done != len(deleted):
+        raise Collision([Clash(stored.state, "changed") for stored in deleted])
+
+
+def _insert(conn: Connection, states: Sequence[State], births: Mapping[str, Event], fence: Stored[Any] | None) -> None:
+    for cls in tables.ORDER:
+        new = [state for state in states if type(state) is cls]
+        if not new:
+            continue
+        rows = [tables.row_of(state, births.get(state.id) if isinstance(state, Allocation) else None) for state in new]
+        fenced = fence if cls is Allocation else None
+        if fenced is not None:
+            statement, values = tables.insert_fenced(conn.dialect.name, rows[0])
+            done = conn.execute(statement, values | {"fence_id": fenced.state.id, "fence_rev": fenced.rev}).rowcount
+        else:
+            done = conn.execute(tables.insert(cls, conn.dialect.name), rows).rowcount
+        if done != len(new):
+            raise Collision(_clashes(conn, new, fenced))
 
 
 def _clashes(conn: Connection, states: Sequence[State], fence: Stored[Any] | None) -> list[Clash]:

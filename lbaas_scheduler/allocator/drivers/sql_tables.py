@@ -39,6 +39,34 @@ TABLES: Mapping[type[State], sa.Table] = {
 ORDER: tuple[type[State], ...] = (Domain, Pool, Claim, Note, RequestLog, Allocation)
 """In which order rows are locked, so that two transactions do not wait for each other."""
 
+_EVENTS, _ALLOCATIONS = models.allocator_events, models.allocator_allocations
+
+_BORN = {
+    "stamp": "birth_stamp", "at": "created_at", "actor": "birth_actor", "op": "birth_op", "pool": "birth_pool",
+    "allocation_id": "id",
+}  # fmt: skip
+"""An event's column → that of an allocation which carries it; the others have one name in both, and ``note`` is empty."""
+
+_BIRTHS = (
+    sa.select(
+        *(
+            sa.literal("").label("note")
+            if column.name == "note"
+            else _ALLOCATIONS.c[_BORN.get(column.name, column.name)].label(column.name)
+            for column in _EVENTS.c
+        )
+    )
+    .where(_ALLOCATIONS.c.birth_stamp != "")
+    .subquery("births")
+)
+"""Events that their allocations carry still, as if they were rows of the table of events."""
+
+_USUAL: Mapping[str, str | int | None] = {
+    "prefix_len": -1, "slot": "", "tenant_id": "", "part": "", "status": "active", "parent_id": "", "generation": 1,
+    "request_id": "", "last_owner": "", "due_at": None, "birth_actor": "", "birth_op": "allocate", "rev": 1,
+}  # fmt: skip
+"""What most allocations have. Written into the statement: a parameter costs client and server more than all else about it."""
+
 _COUNT_ROWS = {"preserve_rowcount": True}
 
 
@@ -55,11 +83,19 @@ def _fields(cls: type[State]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cls))
 
 
-def row_of(state: State, rev: int = 1) -> dict[str, Any]:
-    """Values by column."""
+def row_of(state: State, birth: Event | None = None) -> dict[str, Any]:
+    """Values by column.
+
+    :param birth: the event that tells of a new allocation, to be carried by it.
+    """
     row = {name: getattr(state, name) for name in _fields(type(state))}
-    if not isinstance(state, Event):
-        row["rev"] = rev
+    if isinstance(state, Event):
+        return row
+    if isinstance(state, Allocation):
+        row["birth_stamp"] = row["birth_actor"] = row["birth_op"] = row["birth_pool"] = ""
+        if birth is not None:
+            row |= {"birth_stamp": birth.stamp, "birth_actor": birth.actor, "birth_op": birth.op, "birth_pool": birth.pool}
+    row["rev"] = 1
     return row
 
 
@@ -70,19 +106,40 @@ def state_of(cls: type[S], row: sa.Row[Any]) -> Stored[S]:
     return Stored(cls(*row[:-1]), row[-1])
 
 
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
 def read(conn: Connection, query: Query[S]) -> list[Stored[S]]:
+    if query.cls is Event:
+        return _history(conn, query)
     statement, values = _bound(query, "rows")
-    return [state_of(query.cls, row) for row in conn.execute(statement, values)]
+    return [state_of(query.cls, row) for row in conn.execute(statement, values).all()]
 
 
 def keys(conn: Connection, query: Query[Any]) -> list[tuple[Any, ...]]:
     statement, values = _bound(query, "keys")
-    return [tuple(row) for row in conn.execute(statement, values)]
+    return [tuple(row) for row in conn.execute(statement, values).all()]
 
 
 def count(conn: Connection, query: Query[Any]) -> int:
+    if query.cls is Event:
+        return len(_history(conn, query))
     statement, values = _bound(query, "count")
     return int(conn.execute(statement, values).scalar_one())
+
+
+def one(conn: Connection, cls: type[S], index: str, *prefix: Any) -> Stored[S] | None:
+    found = read(conn, Query(cls, index, prefix, limit=1))
+    return found[0] if found else None
+
+
+def _history(conn: Connection, query: Query[S]) -> list[Stored[S]]:
+    """Events, wherever they are. Those that allocations carry first: an event that moves meanwhile is seen twice, not never."""
+    found: dict[str, Stored[S]] = {}
+    for what in ("births", "rows"):
+        statement, values = _bound(query, what)
+        found |= {row.stamp: state_of(query.cls, row) for row in conn.execute(statement, values)}
+    return [found[stamp] for stamp in sorted(found, reverse=query.reverse)][: query.limit]
 
 
 def _bound(query: Query[Any], what: str) -> tuple[sa.Select[Any], dict[str, Any]]:
@@ -96,31 +153,49 @@ def _bound(query: Query[Any], what: str) -> tuple[sa.Select[Any], dict[str, Any]
         query.limit is not None,
         names,
         query.reverse,
+        bool(query.among),
     )
     values = {f"p{place}": value for place, value in enumerate(query.prefix)}
     values |= {f"w{place}": value for place, (_, value) in enumerate(query.where)}
     values |= {name: value for name, value in (("lo", query.lo), ("hi", query.hi), ("n", query.limit)) if value is not None}
+    if query.among:
+        values["among"] = query.among
     return _select(what, *shape), values
 
 
 @memo
 def _select(
-    what: str, cls: type[State], index: str, prefix: int, lo: bool, hi: bool, limit: bool, where: tuple[str, ...], reverse: bool
+    what: str,
+    cls: type[State],
+    index: str,
+    prefix: int,
+    lo: bool,
+    hi: bool,
+    limit: bool,
+    where: tuple[str, ...],
+    reverse: bool,
+    among: bool,
 ) -> sa.Select[Any]:
-    columns = table_of(cls).c
+    source: sa.FromClause = _BIRTHS if what == "births" else table_of(cls)
+    columns = source.c
     declared = cls.keyspace.named(index)
     conditions = [columns[name] == sa.bindparam(f"p{place}") for place, name in enumerate(declared.fields[:prefix])]
     conditions += [columns[name] == sa.bindparam(f"w{place}") for place, name in enumerate(where)]
-    if declared.only_if and declared.only_if not in declared.fields[:prefix]:
-        conditions.append(columns[declared.only_if].is_not(None))
+    if declared.only_if:
+        # Said even where it follows from the rest: by this a database knows that it may use its partial index.
+        listed = columns[declared.only_if]
+        conditions.append(listed.is_not(None) if listed.nullable else listed != sa.literal_column("''"))
     if lo:
         conditions.append(columns[declared.fields[prefix]] >= sa.bindparam("lo"))
     if hi:
         conditions.append(columns[declared.fields[prefix]] <= sa.bindparam("hi"))
+    if among:
+        conditions.append(columns[declared.fields[prefix]].in_(sa.bindparam("among", expanding=True)))
     if what == "count":
-        return sa.select(sa.func.count()).select_from(table_of(cls)).where(*conditions)
-    wanted = cls.keyspace.key if what == "keys" else (*_fields(cls), "rev")
-    statement = sa.select(*(columns[name] for name in wanted)).where(*conditions)
+        return sa.select(sa.func.count()).select_from(source).where(*conditions)
+    rev = sa.literal_column("1").label("rev") if cls is Event else columns.get("rev")
+    wanted = [columns[name] for name in (cls.keyspace.key if what == "keys" else _fields(cls))]
+    statement = sa.select(*wanted, *(() if what == "keys" else (rev,))).where(*conditions)
     order = [columns[name].desc() if reverse else columns[name] for name in declared.fields[prefix:]]
     statement = statement.order_by(*order)
     return statement.limit(sa.bindparam("n", type_=sa.Integer())) if limit else statement
@@ -147,36 +222,35 @@ def insert(cls: type[State], dialect: str) -> sa.Insert:
     return statement.execution_options(**_COUNT_ROWS)
 
 
-@memo
-def insert_fenced(dialect: str) -> sa.Insert:
+def insert_fenced(dialect: str, row: Mapping[str, Any]) -> tuple[sa.Insert, dict[str, Any]]:
     """One allocation, only if its pool is as it was read. The pool's row stays share-locked until the commit, so that a resize
-    or a removal waits for allocations that are under way, and they for it."""
+    or a removal waits for allocations that are under way, and they for it.
+
+    :returns: the statement, and its values but for ``fence_id`` and ``fence_rev``.
+    """
+    usual = tuple(name for name, value in _USUAL.items() if row[name] == value)
+    return _insert_fenced(dialect, usual), {f"v_{name}": value for name, value in row.items() if name not in usual}
+
+
+@memo
+def _insert_fenced(dialect: str, usual: tuple[str, ...]) -> sa.Insert:
     table, pools = models.allocator_allocations, models.allocator_pools
-    row = sa.select(*(sa.bindparam(f"v_{column.name}", type_=column.type).label(column.name) for column in table.c))
+    row = sa.select(
+        *(
+            (_literal(_USUAL[name]) if name in usual else sa.bindparam(f"v_{name}", type_=column.type)).label(name)
+            for name, column in table.c.items()
+        )
+    )
     fence = row.select_from(pools).where(pools.c.id == sa.bindparam("fence_id"), pools.c.rev == sa.bindparam("fence_rev"))
     names = [column.name for column in table.c]
     statement: sa.Insert = _ignoring(table, dialect, lambda made: made.from_select(names, fence.with_for_update(read=True)))
     return statement.execution_options(**_COUNT_ROWS)
 
 
-@memo
-def insert_with_event() -> sa.Insert:
-    """PostgreSQL alone: the same, and the event that tells of it, in one statement. Counts one row, or none."""
-    table, pools, events = models.allocator_allocations, models.allocator_pools, models.allocator_events
-    row = sa.select(*(sa.bindparam(f"v_{column.name}", type_=column.type).label(column.name) for column in table.c))
-    fence = row.select_from(pools).where(pools.c.id == sa.bindparam("fence_id"), pools.c.rev == sa.bindparam("fence_rev"))
-    names = [column.name for column in table.c]
-    made = (
-        postgresql.insert(table)
-        .from_select(names, fence.with_for_update(read=True))
-        .on_conflict_do_nothing()
-        .returning(table.c.id)
-        .cte("made")
-    )
-    told = [column for column in events.c if column.name != "rev"]
-    event = sa.select(*(sa.bindparam(f"e_{column.name}", type_=column.type).label(column.name) for column in told))
-    statement = sa.insert(events).from_select([column.name for column in told], event.select_from(made)).inline()
-    return statement.execution_options(**_COUNT_ROWS)
+def _literal(value: str | int | None) -> sa.ColumnElement[Any]:
+    if value is None:
+        return sa.null()
+    return sa.literal_column(f"'{value}'" if isinstance(value, str) else str(value))
 
 
 def _ignoring(table: sa.Table, dialect: str, fill: Callable[[Any], Any] = lambda made: made) -> Any:
@@ -204,15 +278,35 @@ def delete(cls: type[State]) -> sa.Delete:
 
 
 @memo
+def delete_allocations() -> sa.Delete:
+    """Any number of them in one statement, by ids and (id, revision)."""
+    table = models.allocator_allocations
+    as_read = sa.tuple_(table.c.id, table.c.rev).in_(sa.bindparam("as_read", expanding=True))
+    # The ids once more: MariaDB does not look pairs up in an index of the first.
+    return sa.delete(table).where(table.c.id.in_(sa.bindparam("ids", expanding=True)), as_read)
+
+
+@memo
+def move_births() -> sa.Insert:
+    """Events that allocations carry become rows of their own."""
+    names = [column.name for column in _EVENTS.c]
+    moved = sa.select(*(_BIRTHS.c[name] for name in names))
+    moved = moved.where(_BIRTHS.c.allocation_id.in_(sa.bindparam("ids", expanding=True)))
+    return sa.insert(_EVENTS).from_select(names, moved).inline()
+
+
+@memo
+def forget_births() -> sa.Update:
+    """The end of an event that an allocation carries."""
+    table = models.allocator_allocations
+    return sa.update(table).where(table.c.birth_stamp == sa.bindparam("k_stamp")).values(birth_stamp="")
+
+
+@memo
 def lock(cls: type[State]) -> sa.Select[Any]:
     """A state's revision, and nobody changes it until the commit."""
     table = table_of(cls)
     return sa.select(table.c.rev).where(*_key_is(table, cls)).with_for_update(read=True)
-
-
-def one(conn: Connection, cls: type[S], index: str, *prefix: Any) -> Stored[S] | None:
-    found = read(conn, Query(cls, index, prefix, limit=1))
-    return found[0] if found else None
 
 
 def prefixed(row: Mapping[str, Any], prefix: str = "v") -> dict[str, Any]:

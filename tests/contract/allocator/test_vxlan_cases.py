@@ -210,3 +210,41 @@ def test_a_value_outside_the_range_given_back_neither_fails_strangely_nor_grows_
         with pytest.raises(OutOfRange):
             allocator.release_value(X, number, Owner("network", "n1"))
     assert allocator.usage(X).total == 100
+
+
+def test_local_vlans_are_narrowed_around_those_in_use(allocator):
+    """Beside another pool's in the same domain, which do not count."""
+    lazy = lowest(range="1-10", local_vlans="1-18", capacity_check="lazy")
+    allocator.define(X, lazy)
+    allocator.define(Selector("vxlan", "y"), {**lazy, "range": "11-20"})
+    allocator.allocate(vxlan("mine"))
+    allocator.allocate(vxlan("theirs", pool="y"))
+    last = allocator.allocate(vxlan("last"))
+    assert [child.value for child in last.children] == [3]
+
+    with pytest.raises(ValueInUse, match="3 of vxlan pool 'x' would be outside but is in use"):
+        allocator.redefine(X, {**lazy, "local_vlans": "1-1"})
+    allocator.release(last.id)
+    allocator.redefine(X, {**lazy, "local_vlans": "1-1"})
+    with pytest.raises(PoolExhausted, match="no local vlans available"):
+        allocator.allocate(vxlan("last"))
+
+
+def test_local_vlans_of_hosts_are_narrowed_when_none_is_in_use(allocator):
+    per_host = lowest(range="1-10", local_vlan="per_host", local_vlans="1-9")
+    allocator.define(X, per_host)
+    grant = allocator.allocate(vxlan(host="h1"))
+    with pytest.raises(ValueInUse, match="would be outside but is in use"):
+        allocator.redefine(X, {**per_host, "local_vlans": "1-5"})
+    allocator.release(grant.id)
+    allocator.redefine(X, {**per_host, "local_vlans": "1-5"})
+
+
+def test_a_range_is_narrowed_around_the_numbers_in_use(allocator):
+    whole = lowest(range="1-20", local_vlans="1-20")
+    allocator.define(X, whole)
+    allocator.allocate(vxlan("low"))
+    allocator.allocate(vxlan("high", 15))
+    with pytest.raises(ValueInUse, match="15 of vxlan pool 'x' would be outside but is in use"):
+        allocator.redefine(X, {**whole, "range": "1-10"})
+    allocator.redefine(X, {**whole, "range": "1-15"})

@@ -37,11 +37,13 @@ class Journal:
 
 def main(url: str, folder: str, processes: str, operations: str, kill_seconds: str) -> None:
     chance = random.Random(os.environ.get("LBAAS_TEST_SEED", "1"))
+    # Opened before the forks, and connected after them: a new life does not begin with what can be shared.
+    allocator = new_allocator(open_store(url))
     children: dict[int, int] = {}
     each = int(operations) // int(processes)
     kills, lives = 0, 0
     for number in range(int(processes)):
-        children[_fork(url, Path(folder), number, each, lives)] = number
+        children[_fork(allocator, Path(folder), number, each, lives)] = number
         lives += 1
     began = last = time.monotonic()
     while children:
@@ -49,7 +51,7 @@ def main(url: str, folder: str, processes: str, operations: str, kill_seconds: s
         if pid:
             number = children.pop(pid)
             if os.WIFSIGNALED(status):
-                children[_fork(url, Path(folder), number, each, lives)] = number
+                children[_fork(allocator, Path(folder), number, each, lives)] = number
                 lives += 1
             elif os.WEXITSTATUS(status):
                 raise SystemExit(f"process {number} failed")
@@ -61,13 +63,13 @@ def main(url: str, folder: str, processes: str, operations: str, kill_seconds: s
     print(json.dumps({"kills": kills, "lives": lives, "seconds": time.monotonic() - began}))
 
 
-def _fork(url: str, folder: Path, number: int, operations: int, life: int) -> int:
+def _fork(allocator: ResourceAllocator, folder: Path, number: int, operations: int, life: int) -> int:
     pid = os.fork()
     if pid:
         return pid
     code = 1
     try:
-        _live(url, folder / f"{number}.journal", number, operations, life)
+        _live(allocator, folder / f"{number}.journal", number, operations, life)
         code = 0
     except BaseException as error:  # a forked child must not run on into its parent's code
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
@@ -76,8 +78,7 @@ def _fork(url: str, folder: Path, number: int, operations: int, life: int) -> in
     return 0
 
 
-def _live(url: str, path: Path, number: int, operations: int, life: int) -> None:
-    allocator = new_allocator(open_store(url))
+def _live(allocator: ResourceAllocator, path: Path, number: int, operations: int, life: int) -> None:
     journal = Journal(path)
     chance = random.Random(f"{number}/{life}")
     done = sum(1 for line in path.read_text().splitlines() if line.startswith('["done"'))

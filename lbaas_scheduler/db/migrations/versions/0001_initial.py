@@ -73,6 +73,10 @@ def required(name: str, type_: Any) -> sa.Column[Any]:
     return sa.Column(name, type_, nullable=False)
 
 
+def partial(name: str, where: str, *columns: str) -> sa.Index:
+    return sa.Index(name, *columns, postgresql_where=sa.text(where), sqlite_where=sa.text(where))
+
+
 def life_cycle() -> tuple[sa.Column[Any], ...]:
     return required("admin_state_up", sa.Boolean), required("status", sa.String(16)), required("status_description", Name)
 
@@ -421,21 +425,25 @@ def allocator() -> None:
         required("tenant_id", sa.String(255)),
         required("part", sa.String(64)),
         required("status", sa.String(16)),
-        sa.Column("parent_id", AllocatorId, nullable=False, index=True),
+        required("parent_id", AllocatorId),
         required("generation", sa.Integer),
         required("request_id", sa.String(128)),
         required("last_owner", sa.Text),
         required("created_at", UtcDateTime),
         sa.Column("due_at", UtcDateTime),
+        sa.Column("birth_stamp", sa.String(32), nullable=False, index=True),
+        required("birth_actor", sa.String(255)),
+        required("birth_op", sa.String(16)),
+        required("birth_pool", sa.String(384)),
         required("rev", sa.Integer),
         sa.UniqueConstraint("owner_type", "owner_id", "pool_id", "slot"),
         sa.Index("ix_allocator_allocations_pool", "pool_id", "tenant_id"),
-        sa.Index("ix_allocator_allocations_due", "pool_id", "status", "due_at"),
+        partial("ix_allocator_allocations_due", "due_at IS NOT NULL", "pool_id", "status", "due_at"),
+        partial("ix_allocator_allocations_parent_id", "parent_id <> ''", "parent_id"),
     )
     table(
         "allocator_events",
-        sa.Column("rev", Sequence, primary_key=True, autoincrement=True),
-        sa.Column("stamp", sa.String(32), nullable=False, index=True),
+        sa.Column("stamp", sa.String(32), primary_key=True),
         required("at", UtcDateTime),
         required("actor", sa.String(255)),
         required("op", sa.String(16)),

@@ -99,3 +99,17 @@ class Daemon:
         """For conditions that wait for readiness: a daemon that died will never be ready."""
         if not self.running:
             raise RuntimeError(f"{self.name} ended while it was waited for:\n{self.tail()}")
+
+
+class Server:
+    """What a service with a single process has in common with others: a daemon that can be ended in two ways."""
+
+    daemon: Daemon
+
+    def stop(self) -> None:
+        """In an orderly way."""
+        self.daemon.stop()
+
+    def kill(self) -> None:
+        """As a crash does it."""
+        self.daemon.kill()

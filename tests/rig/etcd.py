@@ -10,12 +10,12 @@ from pathlib import Path
 
 import requests
 
-from tests.rig.daemon import Daemon
+from tests.rig.daemon import Daemon, Server
 from tests.rig.run import Run
 from tests.rig.waiting import wait_for
 
 
-class Etcd:
+class Etcd(Server):
     """One member.
 
     :param arguments: of a test that wants its own, such as one with TLS; in place of the usual ones of the same names.
@@ -63,12 +63,6 @@ class Etcd:
         """Returns when it answers. On the same port and data after :meth:`stop` or :meth:`kill`."""
         self.daemon.start()
         wait_for(self._answers, 60, f"etcd on port {self.ports[0]}", ignore=(requests.RequestException,))
-
-    def stop(self) -> None:
-        self.daemon.stop()
-
-    def kill(self) -> None:
-        self.daemon.kill()
 
     def new_namespace(self) -> str:
         """A prefix of keys that only one test uses."""

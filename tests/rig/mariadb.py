@@ -9,7 +9,7 @@ import uuid
 from importlib import util
 from pathlib import Path
 
-from tests.rig.daemon import Daemon
+from tests.rig.daemon import Daemon, Server
 from tests.rig.run import Run
 from tests.rig.waiting import wait_for
 
@@ -21,7 +21,7 @@ except ImportError:
 _PATH = "/usr/sbin:/sbin:/usr/libexec:/usr/local/sbin:/usr/local/bin:/usr/bin:/bin"
 
 
-class MariaDB:
+class MariaDB(Server):
     """The server, run as the present user (root too)."""
 
     name = "mariadb"
@@ -48,12 +48,6 @@ class MariaDB:
             self._initialise()
         self.daemon.start()
         wait_for(self._answers, 90, f"MariaDB on port {self.ports[0]}", ignore=(pymysql.err.OperationalError,))
-
-    def stop(self) -> None:
-        self.daemon.stop()
-
-    def kill(self) -> None:
-        self.daemon.kill()
 
     def create_database(self) -> str:
         """SQLAlchemy's URL of a new, empty database."""

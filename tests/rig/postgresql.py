@@ -10,7 +10,7 @@ import uuid
 from importlib import util
 from pathlib import Path
 
-from tests.rig.daemon import Daemon
+from tests.rig.daemon import Daemon, Server
 from tests.rig.run import Run
 from tests.rig.waiting import wait_for
 
@@ -31,7 +31,7 @@ _SETTINGS = {
 }
 
 
-class PostgreSQL:
+class PostgreSQL(Server):
     """The server. PostgreSQL refuses to run as root; then it runs as Debian's user ``postgres``."""
 
     name = "postgresql"
@@ -67,12 +67,6 @@ class PostgreSQL:
             self._initialise()
         self.daemon.start()
         wait_for(self._answers, 60, f"PostgreSQL on port {self.ports[0]}", ignore=(psycopg.OperationalError,))
-
-    def stop(self) -> None:
-        self.daemon.stop()
-
-    def kill(self) -> None:
-        self.daemon.kill()
 
     def create_database(self) -> str:
         """SQLAlchemy's URL of a new, empty database."""

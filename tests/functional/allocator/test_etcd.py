@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
 import pytest
@@ -15,7 +16,7 @@ from lbaas_scheduler.allocator.core.states import Note
 from lbaas_scheduler.allocator.drivers.etcd import EtcdDriver
 from lbaas_scheduler.allocator.drivers.etcd_client import Access
 from lbaas_scheduler.conf import allocator as options
-from lbaas_scheduler.errors import ConfigurationError, StoreUnavailable, TransactionTooLarge
+from lbaas_scheduler.errors import ConfigurationError, Contention, StoreUnavailable, TransactionTooLarge
 from tests.allocator_side import R, V, lowest, new_allocator, slot, vlan
 from tests.house.sources import ROOT
 from tests.rig.etcd import Etcd
@@ -139,6 +140,49 @@ def test_a_watch_from_a_compacted_revision_is_noticed(own_etcd):
     stop.set()
     thread.join(20)
     assert len({change.current.owner_id for change in seen if change.current}) == 51
+
+
+def test_allocations_under_way_outlive_a_restart_and_a_compaction(watched):
+    server, driver, allocator, seen = watched
+    stop, granted = threading.Event(), []
+
+    def work(number):
+        while not stop.is_set():
+            owner = f"w{number}-{len(granted)}"
+            # The same owner until it is answered: whatever went through meanwhile must be what it gets.
+            while not _answered(allocator, owner, granted):
+                pass
+
+    def wait_for_more(what):
+        before = len(granted)
+        wait_for(lambda: len(granted) > before + 20, 30, what)
+
+    with ThreadPoolExecutor(4) as threads:
+        workers = [threads.submit(work, number) for number in range(4)]
+        wait_for_more("allocations before")
+        server.kill()
+        server.start()
+        wait_for_more("allocations after the restart")
+        revision = driver._client.post("/kv/range", {"key": "YQ=="})[0]["header"]["revision"]
+        server.run("compaction", "--physical", revision)
+        wait_for_more("allocations after the compaction")
+        stop.set()
+        for worker in workers:
+            worker.result()
+    present = {grant.id: grant.value for grant in allocator.list()}
+    assert present == {grant.id: grant.value for grant in granted}
+    assert len(set(present.values())) == len(granted)
+    current = {}
+    wait_for(lambda: _drain(seen, current) or {state.id for state in current.values()} == present.keys(), 5, "all changes")
+    assert allocator.check() == []
+
+
+def _answered(allocator, owner, granted):
+    try:
+        granted.append(allocator.allocate(vlan(owner)))
+    except (Contention, StoreUnavailable):
+        return False
+    return True
 
 
 def _drain(seen, current):

@@ -158,8 +158,7 @@ def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
         parts = [base.order_by(*_order(shape.source, Load))]
     # A SELECT of its own around each: SQLite takes no LIMIT in the branches of a UNION.
     return [
-        sa.select(_constant(turn).label("part"), part.limit(_constant(shape.size)).subquery())
-        for turn, part in enumerate(parts)
+        sa.select(_constant(turn).label("part"), part.limit(_constant(shape.size)).subquery()) for turn, part in enumerate(parts)
     ]
 
 

@@ -14,14 +14,22 @@ letter for what it is, and a hash of what it is for.
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
+from functools import partial
+from ipaddress import ip_address, ip_interface
 from typing import Any
 
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.vendors.haproxy.namespace import Namespace, ip, link, ports
+
+LOG = logging.getLogger(__name__)
+
+ARP = 0x0806
+"""EtherType."""
 
 VXLAN_PORT = 4789
 """RFC 7348, section 5."""
@@ -101,6 +109,8 @@ class Network:
             # Without the check for duplicates an IPv6 address can be listened on at once.
             words = ["nodad"] if ":" in address else []
             namespace.ip("address", "replace", address, "dev", inner, *words)
+            if ":" not in address:
+                namespace.run(partial(_announce, inner, address))
         if self.gateway and wanted:
             family = "-6" if ":" in self.gateway else "-4"
             via = ("default", "via", self.gateway, "dev", inner, "metric", str(100 + rank))
@@ -130,6 +140,19 @@ class Network:
         """Names of the pair: outside, inside."""
         mark = _hash(namespace.name, self.network_id)
         return f"lbo{mark}", f"lbi{mark}"
+
+
+def _announce(name: str, address: str) -> None:
+    """Tell neighbours which link has an IPv4 address now (RFC 5227, section 3): they may remember another device's."""
+    numbers = ip_interface(address).ip.packed
+    try:
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as link_:
+            link_.bind((name, 0))
+            mac = link_.getsockname()[4]
+            head = b"\xff" * 6 + mac + ARP.to_bytes(2, "big")
+            link_.send(head + bytes((0, 1, 8, 0, 6, 4, 0, 1)) + mac + numbers + bytes(6) + numbers)
+    except OSError as error:
+        LOG.warning("Neighbours of %s are not told, and find out by themselves: %s", address, error)
 
 
 def is_interface(name: str) -> bool:

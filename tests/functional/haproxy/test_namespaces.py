@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -96,7 +97,8 @@ def net() -> str:
 def bridge(net: str) -> Iterator[str]:
     """A bridge of the host, with the address .1."""
     name = f"br{uuid.uuid4().hex[:10]}"
-    ip("link", "add", "name", name, "type", "bridge")
+    # With a hardware address of its own: else it takes the lowest of its links', and forgets its neighbours when that changes.
+    ip("link", "add", "name", name, "address", f"02:00:{uuid.uuid4().hex[:2]}:00:00:01", "type", "bridge")
     ip("address", "add", f"{net}.1/24", "dev", name)
     ip("link", "set", "dev", name, "up")
     yield name
@@ -270,3 +272,18 @@ def test_what_the_kernel_cannot_do_is_said_and_leaves_nothing(wired: Wired, vips
     assert "could not be attached" in result.error
     assert not ours()
     assert not Path(f"/run/netns/{wired.namespace}").exists()
+
+
+def test_an_address_that_moves_to_another_device_is_found_there_at_once(
+    conf: cfg.ConfigOpts, wired: Wired, vips: tuple[Vip, Vip], net: str
+) -> None:
+    first, second = vips
+    wired.serve(first, second)  # of which one stays: a bridge without a link forgets all by itself
+    assert request(first)[0] == 200
+    other = Wired.of(conf, wired.usual)
+    wired.remove(first)
+    other.serve(first)
+    [link] = json.loads(ip("-n", other.namespace, "-json", "link", "show", "up", "type", "veth"))
+    [neighbour] = json.loads(ip("-json", "neighbour", "show", f"{net}.10"))
+    assert neighbour["lladdr"] == link["address"]
+    assert request(first)[0] == 200

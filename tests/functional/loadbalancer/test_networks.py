@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lbaas_scheduler import errors
+from lbaas_scheduler.allocator.core.requests import Owner, Request, Selector
 from lbaas_scheduler.sdk.networks import Reservation
 from tests.functional.loadbalancer.lab import Body, Lab, addresses, admin, tenant
 
@@ -188,3 +189,43 @@ def test_a_subnet_may_be_renamed_and_its_pools_changed(lab: Lab) -> None:
     assert _take(lab, subnet) == "10.5.0.9"
     with pytest.raises(errors.InvalidRequest):
         lab.networks.update_subnet(lab.me, subnet["id"], {"cidr": "10.6.0.0/24"})
+
+
+def test_what_an_operator_allocates_in_a_subnet_is_nobody_elses_and_keeps_it(lab: Lab) -> None:
+    subnet = _subnet(lab)
+    pool = Selector("address", subnet["id"])
+    lab.allocator.allocate(Request("address", Owner("router", "r1"), pool.name, value="10.5.0.2"))
+    assert _take(lab, subnet, owner="one") == "10.5.0.3"
+    with pytest.raises(errors.IpAddressInUse):
+        _take(lab, subnet, "10.5.0.2", owner="two")
+    lab.database.write(lambda conn: lab.connector.release(conn, "one"))
+    with pytest.raises(errors.SubnetInUse, match="1 allocated address"):
+        lab.networks.delete_subnet(lab.me, subnet["id"])
+    assert lab.networks.get_subnet(lab.me, subnet["id"])["id"] == subnet["id"]
+    lab.allocator.release_owner(Owner("router", "r1"))
+    lab.networks.delete_subnet(lab.me, subnet["id"])
+    with pytest.raises(errors.NotDefined):
+        lab.allocator.usage(pool)
+
+
+def test_networks_may_have_the_same_addresses(lab: Lab) -> None:
+    subnet = _subnet(lab)
+    network = lab.networks.create_network(lab.me, {"name": "other"})
+    other = lab.networks.create_subnet(lab.me, {"network_id": network["id"], "cidr": "10.5.0.0/28"})
+    assert _take(lab, subnet, owner="one") == _take(lab, other, owner="two") == "10.5.0.2"
+
+
+def test_a_subnet_without_a_pool_gets_one_with_its_first_vip(lab: Lab) -> None:
+    """Of a store that was changed, or rows that came from elsewhere."""
+    subnet = _subnet(lab)
+    lab.allocator.undefine(Selector("address", subnet["id"]))
+    assert _take(lab, subnet) == "10.5.0.2"
+    assert lab.allocator.usage(Selector("address", subnet["id"])).allocated == "10.5.0.1-10.5.0.2"
+
+
+@pytest.mark.parametrize(
+    ("cidr", "words"), [("0.0.0.0/0", "every address"), ("::/0", "every address"), ("::ffff:0:0/96", "IPv4")]
+)
+def test_a_network_that_is_none_is_refused(lab: Lab, cidr: str, words: str) -> None:
+    with pytest.raises(errors.InvalidRequest, match=words):
+        _subnet(lab, cidr)

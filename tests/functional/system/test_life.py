@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy as sa
 
 from lbaas_scheduler.cmd.demo import traffic
 from lbaas_scheduler.cmd.demo.backends import Backend
 from lbaas_scheduler.db import models
+from lbaas_scheduler.db.allocator_models import allocator_allocations
 from lbaas_scheduler.errors import NotFound
+from lbaas_scheduler.networks.local import VIP
+from lbaas_scheduler.networks.segments import WIRING
 from tests.functional.system.cluster import ADMIN, TENANT, Cluster, Site
 from tests.rig.rabbitmq import RabbitMQ
 from tests.rig.waiting import wait_for
@@ -15,7 +19,10 @@ from tests.rig.waiting import wait_for
 pytestmark = pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)
 
 RESOURCES = (models.vips, models.pools, models.members, models.health_monitors, models.pool_monitors)
-WHAT_A_VIP_HOLDS = (models.placements, models.deployments, models.device_networks)
+ALLOCATIONS = (
+    sa.select(allocator_allocations).where(allocator_allocations.c.owner_type.in_((VIP, WIRING))).subquery("allocations")
+)
+WHAT_A_VIP_HOLDS = (models.placements, models.deployments, models.device_networks, ALLOCATIONS)
 
 
 def test_a_vip_lands_on_a_device_serves_is_changed_and_goes_without_a_trace(

@@ -154,7 +154,7 @@ def _begin_if_asked(connection: Connection) -> None:
 
 def _refuse_writes(connection: Connection, _cursor: Any, statement: str, *_rest: Any) -> None:
     # What a read wrote would be committed.
-    reads = statement.lstrip(" \n(").startswith(("SELECT", "WITH", "SHOW"))
+    reads = statement.lstrip(" \n(").startswith(("SELECT", "WITH", "SHOW", "DESCRIBE"))
     if connection.get_execution_options().get(BEGIN) == READ and not reads:
         raise InvalidRequestError(f"cannot execute {statement.split(maxsplit=1)[0]} in a read-only transaction")
 

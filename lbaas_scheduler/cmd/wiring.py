@@ -248,7 +248,7 @@ def _upkeep(parts: Parts) -> Sequence[Callable[[], None]]:
     connector = parts.connector
     if not isinstance(connector, LocalConnector):
         return ()
-    return Upkeep(parts.allocator, connector.segments, OwnerProbe(parts.database), parts.conf).steps()
+    return Upkeep(parts.allocator, connector.segments, parts.database, parts.conf).steps()
 
 
 def _loaded(plugins: Sequence[ServicePluginBase], kind: type[Plugin]) -> Plugin:

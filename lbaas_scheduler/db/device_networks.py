@@ -64,6 +64,11 @@ def wired(conn: Connection, device_id: str, network_ids: Collection[str]) -> lis
     return list(conn.execute(these.order_by(C.network_id)))
 
 
+def pairs(conn: Connection) -> list[tuple[str, str]]:
+    """Every device with every network that it has."""
+    return [(row.device_id, row.network_id) for row in conn.execute(sa.select(C.device_id, C.network_id))]
+
+
 def set_segment(conn: Connection, device_id: str, network_id: str, segment: int) -> None:
     """By which VLAN id the device knows the network."""
     row = sa.and_(C.device_id == device_id, C.network_id == network_id)

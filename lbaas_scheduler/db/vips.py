@@ -34,6 +34,10 @@ def exists(conn: Connection, vip_id: str) -> bool:
     return conn.execute(sa.select(vips.c.id).where(vips.c.id == vip_id)).first() is not None
 
 
+def all_ids(conn: Connection) -> list[str]:
+    return list(conn.scalars(sa.select(vips.c.id)))
+
+
 def find(conn: Connection, vip_id: str) -> Row[Any] | None:
     return conn.execute(sa.select(vips).where(vips.c.id == vip_id)).one_or_none()
 

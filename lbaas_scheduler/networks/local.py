@@ -83,7 +83,8 @@ class LocalConnector(NetworkConnector):
 
     def bind(self, conn: Any, reservation: Reservation) -> str:
         if not self._joint.is_one:
-            if not networks.lock_subnet(conn, reservation.subnet_id):
+            # Held as it is, its address keeps the subnet's pool, and with it the subnet, from going.
+            if networks.find_subnet(conn, reservation.subnet_id) is None:
                 raise SubnetNotFound(id=reservation.subnet_id)
             return reservation.address
         allocator = self._joint.inside(conn)

@@ -66,7 +66,7 @@ class Segments:
             self._unsettled.extend((device_id, network_id) for network_id in network_ids)
             return
         for network_id in self._unwired(conn, device_id, network_ids):
-            self._joint.inside(conn).release_owner(_owner(device_id, network_id), actor=ACTOR)
+            self._joint.inside(conn).release_owner(owner_of(device_id, network_id), actor=ACTOR)
 
     def settle(self) -> None:
         """Transactions have ended, one way or the other. Nothing to do where segments are a part of them. Never raises."""
@@ -89,7 +89,7 @@ class Segments:
 
     def _settle(self, device_id: str, network_id: str) -> None:
         """Make what the store has agree with what the database says, while nobody can change that."""
-        allocator, owner = self._joint.allocator, _owner(device_id, network_id)
+        allocator, owner = self._joint.allocator, owner_of(device_id, network_id)
 
         def work(conn: Connection) -> None:
             schedulable.lock(conn, [device_id])
@@ -137,7 +137,8 @@ def wiring_of(row: Row[Any], interfaces: Mapping[str, Interface]) -> dict[str, A
     }
 
 
-def _owner(device_id: str, network_id: str) -> Owner:
+def owner_of(device_id: str, network_id: str) -> Owner:
+    """Who has the segment of a network on a device."""
     return Owner(WIRING, f"{device_id}/{network_id}")
 
 
@@ -169,4 +170,4 @@ def _request(device: Device, interface: Interface, network_id: str, network: Row
         raise InvalidRequest(reason=f"interface {interface.name} carries VXLANs, and network {network_id} has no VNI")
     # On an uplink the network's own tag is the only one that means it.
     value = number if interface.kind == "vlan" and kind == "vlan" else None
-    return Request(pool.kind, _owner(device.id, network_id), pool.name, pool.scope, value=value)
+    return Request(pool.kind, owner_of(device.id, network_id), pool.name, pool.scope, value=value)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from lbaas_scheduler.allocator.core.requests import Selector
+from lbaas_scheduler.allocator.core.requests import Owner, Selector
 from lbaas_scheduler.allocator.drivers.etcd import EtcdDriver
 from lbaas_scheduler.allocator.drivers.etcd_client import Access
 from lbaas_scheduler.allocator.manager import ResourceAllocator
@@ -20,7 +20,7 @@ from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.domain.devices import VLAN, Interface
 from lbaas_scheduler.errors import StoreUnavailable
-from lbaas_scheduler.networks.upkeep import OwnerProbe, Upkeep
+from lbaas_scheduler.networks.upkeep import Census, OwnerProbe, Upkeep
 from tests.allocator_side import KINDS, Clock
 from tests.database import open_database
 from tests.functional.loadbalancer.lab import Body, Lab
@@ -42,8 +42,7 @@ class Shop:
         conf([], default_config_files=[], default_config_dirs=[])
         options.register_opts(conf)
         connector, database = self.lab.connector, self.lab.database
-        probe = OwnerProbe(database)
-        self.upkeep = Upkeep(self.lab.allocator, connector.segments, probe, conf, self.seconds)
+        self.upkeep = Upkeep(self.lab.allocator, connector.segments, database, conf, self.seconds)
 
     def seconds(self) -> float:
         return self.clock.at.timestamp()
@@ -67,8 +66,8 @@ class Shop:
 
 
 @pytest.fixture
-def shop(sqlite_url: str, etcd_server: Any) -> Iterator[Shop]:
-    shop = Shop(sqlite_url, etcd_server)
+def shop(sqlite_tables_url: str, etcd_server: Any) -> Iterator[Shop]:
+    shop = Shop(sqlite_tables_url, etcd_server)
     yield shop
     shop.driver.close()
     shop.lab.database.dispose()
@@ -93,6 +92,11 @@ def test_what_a_dead_server_held_for_a_vip_that_is_placed_is_the_vips(shop: Shop
     shop.tend(400)
     assert shop.taken() == {"address": "active", "vlan": "active"}
     assert shop.lab.allocator.holder(*_address(shop, vip)).owner.id == vip["id"]  # type: ignore[union-attr]
+    owners = {grant.owner for grant in shop.lab.allocator.list() if grant.owner.type != "pool"}
+    for probe in (OwnerProbe(shop.lab.database), Census(shop.lab.database)):
+        assert [probe(owner) for owner in owners] == [True, True]
+        assert [probe(owner._replace(id="gone/gone")) for owner in owners] == [False, False]
+        assert probe(Owner("router", "r1")) is None
     shop.lab.plugin.delete_vip(shop.lab.me, vip["id"])
     shop.lab.report(Result(vip["id"], shop.lab.version(vip["id"]), removed=True), device_id="wired")
     assert shop.taken() == {}

@@ -63,7 +63,12 @@ class Shell(App):  # type: ignore[misc]
         for file in _FILES:
             for name, command in file.COMMANDS.items():
                 manager.add_command(name, command)
-        super().__init__("Operate load-balancer devices, and use them.", version(PROG), manager)
+        # Deferred, so that --help after a command is about that command.
+        super().__init__("Operate load-balancer devices, and use them.", version(PROG), manager, deferred_help=True)
+
+    def initialize_app(self, argv: list[str]) -> None:
+        # No command: say which there are, instead of a prompt.
+        self.options.deferred_help |= not argv
 
     @cached_property
     def client(self) -> Client:
@@ -84,5 +89,5 @@ class Shell(App):  # type: ignore[misc]
 
 def run(argv: Sequence[str]) -> int:
     """:returns: the exit code."""
-    code: int = Shell().run(list(argv) or ["--help"])
+    code: int = Shell().run(list(argv))
     return code

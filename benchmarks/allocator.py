@@ -28,16 +28,16 @@ from typing import Any
 from lbaas_scheduler.allocator.core.drivers import Changes, Collision, Query, StateDriver
 from lbaas_scheduler.allocator.core.requests import Owner, Request, Selector
 from lbaas_scheduler.allocator.core.states import Allocation, Note
-from lbaas_scheduler.allocator.drivers.etcd import EtcdDriver
 from lbaas_scheduler.allocator.drivers.memory import MemoryDriver
 from lbaas_scheduler.allocator.kinds.vlan import Vlan
 from lbaas_scheduler.allocator.kinds.vxlan import Vxlan
 from lbaas_scheduler.allocator.manager import ResourceAllocator
-from tests.allocator_side import make_tables, open_store
+from tests.allocator_side import open_store
 from tests.rig.etcd import Etcd
 from tests.rig.mariadb import MariaDB
 from tests.rig.postgresql import PostgreSQL
 from tests.rig.run import Run
+from tests.tables import make_tables
 
 DRIVERS = ("memory", "sqlite", "postgresql", "mariadb", "etcd")
 SERVERS: dict[str, Any] = {"postgresql": PostgreSQL, "mariadb": MariaDB, "etcd": Etcd}
@@ -247,9 +247,9 @@ def store(name: str, run: Run, folder: Path) -> Iterator[tuple[StateDriver, str]
     if name in SERVERS:
         server: Any = run.shared(SERVERS[name])
         url = f"{server.url}{server.new_namespace()}" if name == "etcd" else server.create_database()
+    if name != "etcd":
+        make_tables(url)
     driver = open_store(url)
-    if not isinstance(driver, EtcdDriver):
-        make_tables(driver._database)  # type: ignore[attr-defined]
     yield driver, url
     driver.close()
 

@@ -30,8 +30,8 @@ class Query(Generic[S]):
     :param hi: largest one, included; None = to the end.
     :param where: fields that must have these values; filters, does not find. ``limit`` counts what is left.
     :param reverse: last ones first.
-    :param among: of the field after the prefix: only these values. Not together with a limit or filters. A driver that does not
-        know it answers with more.
+    :param among: of the field after the prefix: only these values, in any order. Not together with a limit or filters. A driver
+        that does not know it answers with more.
     """
 
     cls: type[S]

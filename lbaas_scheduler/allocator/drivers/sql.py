@@ -58,10 +58,10 @@ class SqlDriver(StateDriver):
         return self._reach(lambda: self._database.read(lambda conn: tables.count(conn, query)))
 
     def apply(self, changes: Changes) -> None:
-        run = self._database.alone if _is_single(changes) else self._database.write
+        run, work = (self._database.alone, _insert_one) if _is_single(changes) else (self._database.write, _apply)
         try:
             with _duplicates(changes):
-                self._reach(lambda: run(lambda conn: _apply(conn, changes)))
+                self._reach(lambda: run(lambda conn: work(conn, changes)))
         except Collision:
             # The answer to a COMMIT may have been lost, and this be its repetition. Asked only now that what it wrote is undone.
             if not (changes.events and self.get(Event, changes.events[0].stamp)):
@@ -149,10 +149,19 @@ def _fence_of(changes: Changes) -> Stored[Any] | None:
 
 def _is_single(changes: Changes) -> bool:
     """Whether one statement does all of it, as of nearly all transactions: a value, with its pool's fence and event."""
-    rest = (changes.deletes, changes.replaces, changes.absent)
-    if any(rest) or not len(changes.inserts) == len(changes.events) == len(changes.requires) == 1:
+    if not len(changes.inserts) == len(changes.events) == len(changes.requires) == 1:
         return False
-    return _fence_of(changes) is not None and len(_births(changes)) == 1
+    if changes.deletes or changes.replaces or changes.absent or changes.events[0].note:
+        return False
+    return _fence_of(changes) is not None and changes.events[0].allocation_id == changes.inserts[0].id  # type: ignore[attr-defined]
+
+
+def _insert_one(conn: Connection, changes: Changes) -> None:
+    """What is left of :func:`_apply` then."""
+    fence, row = changes.requires[0], tables.row_of(changes.inserts[0], changes.events[0])
+    statement, values = tables.insert_fenced(conn.dialect.name, row)
+    if conn.execute(statement, values | {"fence_id": fence.state.id, "fence_rev": fence.rev}).rowcount != 1:
+        raise Collision(_clashes(conn, changes.inserts, fence))
 
 
 def _births(changes: Changes) -> dict[str, Event]:

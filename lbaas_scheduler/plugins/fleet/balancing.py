@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from lbaas_scheduler.db import chunks
 from lbaas_scheduler.db.class_cache import ClassCache
 from lbaas_scheduler.db.models import deployments, device_load, devices, placements
 from lbaas_scheduler.db.placements import CURRENT
@@ -15,6 +17,7 @@ from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.capacity import UNLIMITED
 from lbaas_scheduler.domain.fleet import DeviceClass
 from lbaas_scheduler.domain.moves import BalancePlan
+from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
 from lbaas_scheduler.errors import InvalidRequest
 from lbaas_scheduler.plugins.fleet.starting import Requests
@@ -43,24 +46,43 @@ class Balancing:
 
     def _plan(self, conn: Connection, service: str, classes: Sequence[DeviceClass], bound: float, max_moves: int) -> BalancePlan:
         bins, class_of = _bins(conn, service)
-        home = {resource_id: it.device_id for it in bins for resource_id in it.resources}
-        admitted: dict[str, frozenset[int]] = {}
+        homes = {resource_id: class_of[it.device_id] for it in sorted(bins, key=_fullest) for resource_id in it.resources}
+        asked = _InTurn(list(homes), lambda ids: self._requests[service](conn, ids))
 
         def allowed(resource_id: str, device_id: str) -> bool:
-            if resource_id not in admitted:
-                admitted[resource_id] = self._admitted(conn, service, classes, resource_id, class_of[home[resource_id]])
-            return class_of[device_id] in admitted[resource_id]
+            request = asked.of(resource_id)
+            return request is not None and class_of[device_id] in _admitted(classes, request, homes[resource_id])
 
         return balance.plan(bins, allowed, bound, max_moves)
 
-    def _admitted(
-        self, conn: Connection, service: str, classes: Sequence[DeviceClass], resource_id: str, own_class: int
-    ) -> frozenset[int]:
-        """Classes that the resource may move to: of the tier of tenancy that it is in, so that none leaves its own devices."""
-        request = self._requests[service](conn, resource_id)
-        if request is None:
-            return frozenset()
-        return next((tier for tier in resolve(classes, request).tiers if own_class in tier), frozenset())
+
+class _InTurn:
+    """Requests of resources, read by the thousand: a plan looks at few of many, and at the fullest devices' first.
+
+    :param order: resource ids, in about the order in which they will be asked for.
+    """
+
+    def __init__(self, order: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, ScheduleRequest]]) -> None:
+        self._left = dict.fromkeys(order)
+        self._read = read
+        self._known: dict[str, ScheduleRequest] = {}
+
+    def of(self, resource_id: str) -> ScheduleRequest | None:
+        if resource_id in self._left:
+            turn = [resource_id, *islice((it for it in self._left if it != resource_id), chunks.SIZE - 1)]
+            self._known.update(self._read(turn))
+            for each in turn:
+                del self._left[each]
+        return self._known.get(resource_id)
+
+
+def _fullest(it: Bin) -> tuple[float, str]:
+    return -(len(it.resources) / it.limit if it.limit else len(it.resources)), it.device_id
+
+
+def _admitted(classes: Sequence[DeviceClass], request: ScheduleRequest, own_class: int) -> frozenset[int]:
+    """Classes that the resource may move to: of the tier of tenancy that it is in, so that none leaves its own devices."""
+    return next((tier for tier in resolve(classes, request).tiers if own_class in tier), frozenset())
 
 
 def _bins(conn: Connection, service: str) -> tuple[list[Bin], dict[str, int]]:

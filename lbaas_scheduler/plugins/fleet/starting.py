@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Protocol
@@ -28,8 +28,8 @@ MAX_TRIES = 5
 NOBODY = ""
 """The bound of moves is no tenant's."""
 
-Requests = Callable[[Connection, str], ScheduleRequest | None]
-"""Of one service: resource id → what it would ask for if it were placed now; None = it is gone."""
+Requests = Callable[[Connection, Collection[str]], Mapping[str, ScheduleRequest]]
+"""Of one service: resource ids → what each would ask for if it were placed now; those that are gone are left out."""
 
 
 class PlacesResources(Protocol):
@@ -119,7 +119,7 @@ class Starter:
         self._check_state(conn, placement, rows, seen, target_id)
         if placement.service not in self._requests:
             raise InvalidRequest(reason=f"resources of service {placement.service} cannot be moved")
-        asked = self._requests[placement.service](conn, resource_id)
+        asked = self._requests[placement.service](conn, [resource_id]).get(resource_id)
         if asked is None:
             raise NotFound(resource="Resource", id=resource_id)
         # What it holds is what it takes along; where it is, failed before, or is not gone from yet, it cannot go.
@@ -180,7 +180,7 @@ class Starter:
             plan.placement.networks,
         ):
             raise _Changed
-        again = self._requests[move.service](conn, move.resource_id)
+        again = self._requests[move.service](conn, [move.resource_id]).get(move.resource_id)
         # From here the resource's deployment is locked: what it needs of a device stays so until the target is written down.
         if again is None or replace(again, resource=None) != replace(plan.asked, resource=None):
             raise _Changed

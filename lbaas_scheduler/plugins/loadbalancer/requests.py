@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import cache
 from typing import Protocol
 
 from sqlalchemy.engine import Connection
@@ -21,23 +23,26 @@ class ServiceTypes(Protocol):
 
 
 class VipRequests:
-    """VIP id → its request; None = the VIP is gone, or has no pool left."""
+    """VIP ids → their requests. VIPs that are gone, or have no pool left, are left out."""
 
     def __init__(self, service: Service, service_types: ServiceTypes, rules: Rules) -> None:
         self._service = service
         self._service_types = service_types
         self._rules = rules
 
-    def __call__(self, conn: Connection, vip_id: str) -> ScheduleRequest | None:
-        vip = documents.load(conn, [vip_id]).get(vip_id)
-        row = vips.find(conn, vip_id)
-        if vip is None or row is None:
-            return None
-        return request_of(
-            self._service,
-            vip,
-            self._service_types.chosen(conn, row.service_type_id, self._service.name),
-            self._rules.of_service(conn, self._service.name),
-            name=row.name,
-            subnet_id=row.subnet_id,
-        )
+    def __call__(self, conn: Connection, vip_ids: Collection[str]) -> dict[str, ScheduleRequest]:
+        """Costs as many statements for many VIPs as for one, and two more for each further service type."""
+        rules = self._rules.of_service(conn, self._service.name)
+
+        @cache
+        def chosen(service_type_id: str) -> ServiceTypeChoice:
+            return self._service_types.chosen(conn, service_type_id, self._service.name)
+
+        built = documents.load(conn, vip_ids)
+        return {
+            row.id: request_of(
+                self._service, built[row.id], chosen(row.service_type_id), rules, name=row.name, subnet_id=row.subnet_id
+            )
+            for row in vips.by_ids(conn, vip_ids)
+            if row.id in built
+        }

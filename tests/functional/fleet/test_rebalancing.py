@@ -7,6 +7,7 @@ import pytest
 from lbaas_scheduler.errors import InvalidRequest
 from tests.functional.fleet.lab import ADMIN, Lab
 from tests.functional.fleet.test_evacuations import fill, run
+from tests.functional.placement.conftest import counted
 
 
 def test_the_plan_is_shown_and_nothing_moves(lab: Lab) -> None:
@@ -30,6 +31,20 @@ def test_what_was_shown_is_what_moves(any_lab: Lab) -> None:
         assert any_lab.ids[any_lab.home(step["resource_id"])] == step["target_id"]
     assert any_lab.fleet.rebalance(ADMIN, bound=0.1)["moves"] == []
     assert any_lab.drift() == []
+
+
+def test_a_plan_of_many_moves_takes_as_many_statements_as_one_of_few(lab: Lab) -> None:
+    def planned() -> tuple[int, int]:
+        with counted(lab.database) as sent:
+            moves = lab.fleet.rebalance(ADMIN, bound=0.05)["moves"]
+        return len(moves), len(sent)
+
+    fill(lab, 2)
+    few, statements = planned()
+    fill(lab, 7)
+    many, same = planned()
+    assert (few, many) == (1, 6)
+    assert same == statements
 
 
 def test_steps_that_are_out_of_date_are_left_out(lab: Lab) -> None:

@@ -11,6 +11,7 @@ from oslo_db import exception as db_exception
 
 from lbaas_scheduler.db.fleet_models import breakers
 from lbaas_scheduler.db.models import agents, device_agents, devices
+from lbaas_scheduler.db.rows import AnySelect
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.moves import Breaker
 from lbaas_scheduler.domain.statuses import DeviceStatus
@@ -83,5 +84,5 @@ def _of(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
     return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(*conditions), 1), else_=0)), 0)
 
 
-def _losses(conn: sa.Connection, query: sa.Select[Any]) -> Losses:
+def _losses(conn: sa.Connection, query: AnySelect) -> Losses:
     return Losses(*(int(number) for number in conn.execute(query).one()))

@@ -120,7 +120,7 @@ class SqlCandidates:
             lambda conn: (
                 conn.execute(*census).all(),
                 conn.execute(*sample).all(),
-                conn.scalar(sa.select(candidate_sql.VERSION)),
+                conn.execute(sa.select(candidate_sql.VERSION)).scalar_one(),
             )
         )
         counts: Counter[str] = Counter()

@@ -13,6 +13,7 @@ from oslo_db import exception as db_exception
 from lbaas_scheduler.db.agents import usable
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.models import agent_drivers, agents, device_agents, devices
+from lbaas_scheduler.db.rows import AnySelect
 from lbaas_scheduler.domain import clock
 
 
@@ -154,11 +155,11 @@ def _somebody_else(heard_since: datetime) -> sa.ColumnElement[bool]:
     )
 
 
-def _bindings() -> sa.Select:  # type: ignore[type-arg]
+def _bindings() -> AnySelect:
     return sa.select(device_agents, agents.c.host).join(agents, agents.c.id == device_agents.c.agent_id)
 
 
-def _fleet(current: Any = agents) -> sa.Select:  # type: ignore[type-arg]
+def _fleet(current: Any = agents) -> AnySelect:
     return (
         sa.select(
             devices.c.id,

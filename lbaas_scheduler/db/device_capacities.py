@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.models import STANDARD_CLASSES, device_capacities
+from lbaas_scheduler.db.rows import AnySelect
 from lbaas_scheduler.domain.capacity import Capacity, Usage
 
 _NOTHING = Capacity(total=0)
@@ -56,7 +57,7 @@ def usage(conn: sa.Connection, device_ids: Collection[str]) -> dict[str, dict[st
     return found
 
 
-def _select(device_ids: Collection[str]) -> sa.Select:  # type: ignore[type-arg]
+def _select(device_ids: Collection[str]) -> AnySelect:
     return sa.select(device_capacities).where(device_capacities.c.device_id.in_(device_ids))
 
 

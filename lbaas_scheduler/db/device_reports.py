@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.fleet_models import device_reports
 from lbaas_scheduler.db.models import devices
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.capacity import VIPS
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.fleet import Page
@@ -53,7 +53,7 @@ def added(conn: Connection, page: Page, max_age: timedelta) -> Page:
 _AGENTS_WORD = (device_reports.c.connections, device_reports.c.reported_at)
 
 
-def _said(row: Row[Any], since: datetime) -> int | None:
+def _said(row: AnyRow, since: datetime) -> int | None:
     own = row.load.get(CONNECTIONS)
     # A device that is asked and answers is due again soon; nothing else is written when it says what it said before.
     answers = row.failures == 0 and row.check_due_at is not None and row.check_due_at >= since

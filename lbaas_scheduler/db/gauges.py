@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from lbaas_scheduler.db.agents import usable
 from lbaas_scheduler.db.allocator_models import allocator_allocations
 from lbaas_scheduler.db.models import agents, deployments, device_load, devices, vips
+from lbaas_scheduler.db.rows import AnySelect
 
 AGES_SECONDS = (10, 60, 300, 3600)
 """Bounds between the ages by which unapplied deployments are counted."""
@@ -37,7 +38,7 @@ def read(conn: Connection, now: datetime, heard_since: datetime) -> Gauges:
     return Gauges(
         devices=_devices(conn),
         agents=agents_by_state(conn, heard_since),
-        vips={row.status: row.count for row in conn.execute(sa.select(vips.c.status, _COUNT).group_by(vips.c.status))},
+        vips={row.status: row.number for row in conn.execute(sa.select(vips.c.status, _COUNT).group_by(vips.c.status))},
         unapplied=_unapplied(conn, now),
         due=_scalar(conn, sa.select(_COUNT).select_from(deployments).where(deployments.c.due_at <= now)),
         open_devices=_scalar(conn, sa.select(_COUNT).select_from(device_load).where(device_load.c.open == 1)),
@@ -49,22 +50,22 @@ def allocations(conn: Connection) -> dict[tuple[str, str], int]:
     columns = allocator_allocations.c
     by = (columns.pool_id, columns.status)
     counted = sa.select(*by, _COUNT).where(columns.part == "").group_by(*by)
-    return {(row.pool_id, row.status): row.count for row in conn.execute(counted)}
+    return {(row.pool_id, row.status): row.number for row in conn.execute(counted)}
 
 
-_COUNT = sa.func.count().label("count")
+_COUNT = sa.func.count().label("number")
 
 
 def _devices(conn: Connection) -> dict[tuple[str, str], int]:
     by = (devices.c.status, devices.c.admin_state)
-    return {(row.status, row.admin_state): row.count for row in conn.execute(sa.select(*by, _COUNT).group_by(*by))}
+    return {(row.status, row.admin_state): row.number for row in conn.execute(sa.select(*by, _COUNT).group_by(*by))}
 
 
 def agents_by_state(conn: Connection, heard_since: datetime) -> dict[str, int]:
     """alive, dead or disabled → how many agents."""
     state = sa.case((usable(heard_since), "alive"), (agents.c.admin_state_up.is_(False), "disabled"), else_="dead").label("state")
     each = sa.select(state).subquery()
-    counted = {row.state: row.count for row in conn.execute(sa.select(each.c.state, _COUNT).group_by(each.c.state))}
+    counted = {row.state: row.number for row in conn.execute(sa.select(each.c.state, _COUNT).group_by(each.c.state))}
     return {"alive": 0, "dead": 0, "disabled": 0, **counted}
 
 
@@ -79,5 +80,5 @@ def _unapplied(conn: Connection, now: datetime) -> dict[int | None, int]:
     return {**{age: int(count) for age, count in zip(AGES_SECONDS, counts, strict=True)}, None: total}
 
 
-def _scalar(conn: Connection, query: sa.Select[tuple[int]]) -> int:
-    return conn.execute(query).scalar_one()
+def _scalar(conn: Connection, query: AnySelect) -> int:
+    return int(conn.execute(query).scalar_one())

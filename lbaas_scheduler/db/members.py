@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection, Row
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.listing import fetch, matching
 from lbaas_scheduler.db.models import members
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.statuses import Status
@@ -65,7 +66,7 @@ def update_many(conn: Connection, member_ids: Collection[str], values: Mapping[s
         conn.execute(sa.update(members).where(members.c.id.in_(ids), members.c.status.in_(only)).values(**values))
 
 
-def statuses(conn: Connection, pool_ids: Collection[str], only: Collection[Status]) -> list[Row[Any]]:
+def statuses(conn: Connection, pool_ids: Collection[str], only: Collection[Status]) -> list[AnyRow]:
     """``(pool_id, id, status)`` of the pools' members that are in one of the statuses ``only``."""
     query = sa.select(members.c.pool_id, members.c.id, members.c.status).where(members.c.status.in_(only))
     return [row for ids in chunks(pool_ids) for row in conn.execute(query.where(members.c.pool_id.in_(ids)))]

@@ -85,9 +85,9 @@ def page(
 def off_device(conn: sa.Connection, device_id: str, limit: int) -> tuple[dict[str, int], list[Move]]:
     """Moves that leave a device: state → how many, and the oldest that wait for something."""
     c = moves.c
-    counted = sa.select(c.state, sa.func.count().label("count")).where(c.source_id == device_id).group_by(c.state)
+    counted = sa.select(c.state, sa.func.count().label("number")).where(c.source_id == device_id).group_by(c.state)
     waiting = sa.select(moves).where(c.source_id == device_id, c.state.in_(_BUSY), c.error != "")
-    counts = {row.state: row.count for row in conn.execute(counted)}
+    counts = {row.state: row.number for row in conn.execute(counted)}
     return counts, [_move(row) for row in conn.execute(waiting.order_by(c.created_at, c.resource_id).limit(limit))]
 
 

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from lbaas_scheduler.db.models import sched_classes
+from lbaas_scheduler.db.rows import AnyRow, AnySelect
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def _find(conn: sa.Connection, digest: str) -> int | None:
     return found
 
 
-def _by_digest(digest: str) -> sa.Select:  # type: ignore[type-arg]
+def _by_digest(digest: str) -> AnySelect:
     return sa.select(sched_classes.c.id).where(sched_classes.c.digest == digest)
 
 
@@ -79,5 +80,5 @@ def _create(conn: sa.Connection, wanted: SchedClass) -> int:
     return int(conn.execute(_by_digest(wanted.digest)).scalar_one())
 
 
-def _from_row(row: sa.Row) -> SchedClass:  # type: ignore[type-arg]
+def _from_row(row: AnyRow) -> SchedClass:
     return SchedClass(row.service, row.device_type, row.zone, row.form, row.tenant_id, bool(row.shared), tuple(row.traits))

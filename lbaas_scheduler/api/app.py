@@ -38,9 +38,9 @@ def build(services: Services) -> Wsgi:
     return proxied if services.conf.oslo_middleware.enable_proxy_headers_parsing else app
 
 
-def _falcon(services: Services) -> falcon.App:
+def _falcon(services: Services) -> falcon.App[falcon.Request, falcon.Response]:
     rules = auth.Policies(services.conf)
-    app = falcon.App(
+    app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
         middleware=[Suffixes(), auth.Callers(auth.identities(services.conf), rules), RequestMeter(services.meters), AccessLog()]
     )
     app.req_options.strip_url_path_trailing_slash = True
@@ -125,7 +125,7 @@ def _id(operation: Operation, text: str) -> str:
 class Suffixes:
     """``/v2.0/lb/vips.json`` is ``/v2.0/lb/vips``: clients of before 2017 say it so."""
 
-    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         if req.path.endswith(".json") and req.path != "/openapi.json":
             req.path = req.path.removesuffix(".json")
 
@@ -133,9 +133,11 @@ class Suffixes:
 class AccessLog:
     """A line per request."""
 
-    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
-        req.context.began = time.monotonic()
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        req.context.arrived = time.monotonic()
 
-    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: Any, _succeeded: bool) -> None:
-        took = (time.monotonic() - req.context.get("began", time.monotonic())) * 1000
+    def process_response(self, req: falcon.Request, resp: falcon.Response, resource: Any, req_succeeded: bool) -> None:
+        now = time.monotonic()
+        # Whoever was turned away before has not arrived here.
+        took = (now - getattr(req.context, "arrived", now)) * 1000
         LOG.info("%s %s %s %s %.1f ms", req.remote_addr, req.method, req.path, resp.status_code, took)

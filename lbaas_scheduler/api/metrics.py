@@ -6,10 +6,10 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import falcon
 from oslo_messaging import MessageDeliveryFailure
@@ -21,18 +21,21 @@ from lbaas_scheduler.allocator.drivers.sql import SqlDriver
 from lbaas_scheduler.allocator.levels import Level
 from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.api.operations import Call, Operation, Raw
-from lbaas_scheduler.db import gauges
+from lbaas_scheduler.db import gauges, placements
 from lbaas_scheduler.db.gauges import Gauges
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Deployment, Version
 from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.domain.simulation import Simulation
 from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.errors import LBaaSError, NoValidDevice
-from lbaas_scheduler.plugins.device_scheduler.placer import Placer, Within
+from lbaas_scheduler.plugins.device_scheduler.placer import Places, Within
 from lbaas_scheduler.sdk.bounded import run_within
 
 LOG = logging.getLogger(__name__)
+
+Labels = TypeVar("Labels", bound=tuple[str, ...])
 
 PREFIX = "lbaas_scheduler"
 
@@ -54,12 +57,12 @@ class Meters:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.reading = threading.Lock()
-        own = {"registry": self.registry}
-        self.placements = Counter(f"{PREFIX}_placements", "Resources to be placed", ["outcome", "reason"], **own)
-        self.placing = Histogram(f"{PREFIX}_placement_seconds", "Time to place", ["outcome"], buckets=SECONDS, **own)
-        self.casts = Counter(f"{PREFIX}_casts", "Messages to agents", ["verb", "outcome"], **own)
+        own = self.registry
+        self.placements = Counter(f"{PREFIX}_placements", "Resources to be placed", ["outcome", "reason"], registry=own)
+        self.placing = Histogram(f"{PREFIX}_placement_seconds", "Time to place", ["outcome"], buckets=SECONDS, registry=own)
+        self.casts = Counter(f"{PREFIX}_casts", "Messages to agents", ["verb", "outcome"], registry=own)
         self.requests = Histogram(
-            f"{PREFIX}_request_seconds", "Time to answer", ["method", "route", "status"], buckets=SECONDS, **own
+            f"{PREFIX}_request_seconds", "Time to answer", ["method", "route", "status"], buckets=SECONDS, registry=own
         )
 
     def render(self, *read_now: Collector) -> bytes:
@@ -68,24 +71,27 @@ class Meters:
         for collector in read_now:
             shown.register(collector)
         if os.environ.get(MULTIPROCESS):
-            multiprocess.MultiProcessCollector(shown)
+            multiprocess.MultiProcessCollector(shown)  # type: ignore[no-untyped-call]
             return exposition.generate_latest(shown)
         return exposition.generate_latest(self.registry) + exposition.generate_latest(shown)
 
 
 class MeteredPlacer:
-    """A placer whose placements are counted. All else of it is as it was."""
+    """A placer whose placements are counted."""
 
-    def __init__(self, placer: Placer, meters: Meters) -> None:
+    def __init__(self, placer: Places, meters: Meters) -> None:
         self._placer = placer
         self._meters = meters
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._placer, name)
+    def algorithms(self) -> Mapping[str, Collection[str]]:
+        return self._placer.algorithms()
 
-    def place(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
+    def place(self, request: ScheduleRequest, within: Within | None = None, role: str = placements.CURRENT) -> Decision:
         with self._metered():
-            return self._placer.place(request, within)
+            return self._placer.place(request, within, role)
+
+    def simulate(self, request: ScheduleRequest, count: int = 1) -> Simulation:
+        return self._placer.simulate(request, count)
 
     @contextmanager
     def _metered(self) -> Iterator[None]:
@@ -170,7 +176,7 @@ def _families(found: Gauges) -> Iterator[Metric]:
     yield _gauge("cast_queue", "Casts that are due and that no server has taken up", (), {(): found.due})
 
 
-def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], int]) -> Metric:
+def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[Labels, int]) -> Metric:
     family = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
     for key, value in values.items():
         family.add_metric(key, value)
@@ -223,10 +229,10 @@ class RequestMeter:
     def __init__(self, meters: Meters) -> None:
         self._requests = meters.requests
 
-    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         req.context.began = time.perf_counter()
 
-    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: Any, _succeeded: bool) -> None:
+    def process_response(self, req: falcon.Request, resp: falcon.Response, resource: Any, req_succeeded: bool) -> None:
         # Only paths and methods of ours: what strangers make up must not become labels.
         if req.uri_template is not None and resp.status_code != 405:
             labels = (req.method, req.uri_template, str(resp.status_code))

@@ -219,7 +219,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
         conf=conf,
         database=database,
         services=extensions.load_services(),
-        placer=MeteredPlacer(placer, meters),  # type: ignore[arg-type],
+        placer=MeteredPlacer(placer, meters),
         registry=registry,
         service_types=ServiceTypes(database, _device_types(gates), services, placer.algorithms()),
         rules=PlacementRules(database, services, placer.algorithms()),

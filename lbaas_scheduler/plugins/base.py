@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lbaas_scheduler.plugins.agents import AgentDirectory
     from lbaas_scheduler.plugins.casts import Caster
     from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
-    from lbaas_scheduler.plugins.device_scheduler.placer import Placer
+    from lbaas_scheduler.plugins.device_scheduler.placer import Places
     from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
     from lbaas_scheduler.plugins.fleet.operations import FleetOperations
     from lbaas_scheduler.plugins.fleet.starting import Requests
@@ -34,7 +34,7 @@ class Parts:
     conf: cfg.ConfigOpts
     database: Database
     services: Mapping[str, Service]
-    placer: Placer
+    placer: Places
     registry: Registry
     service_types: ServiceTypes
     agents: AgentDirectory

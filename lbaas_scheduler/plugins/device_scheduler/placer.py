@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy.engine import Connection
@@ -33,6 +33,16 @@ Within = Callable[[Connection, Decision], None]
 
 MAX_REFRESHES = 5
 """So many times one placement starts over because a new class of devices was registered meanwhile."""
+
+
+class Places(Protocol):
+    """What plugins place by: a :class:`Placer`, or what does something around one."""
+
+    def algorithms(self) -> Mapping[str, Collection[str]]: ...
+
+    def place(self, request: ScheduleRequest, within: Within | None = None, role: str = placements.CURRENT) -> Decision: ...
+
+    def simulate(self, request: ScheduleRequest, count: int = 1) -> Simulation: ...
 
 
 class Placer:

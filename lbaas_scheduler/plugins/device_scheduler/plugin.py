@@ -22,7 +22,7 @@ from lbaas_scheduler.plugins.device_scheduler.devices import Devices
 from lbaas_scheduler.plugins.device_scheduler.endpoint import DeviceSchedulerEndpoint
 from lbaas_scheduler.plugins.device_scheduler.explain import explanation_of, placement_of
 from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
-from lbaas_scheduler.plugins.device_scheduler.placer import Placer
+from lbaas_scheduler.plugins.device_scheduler.placer import Places
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes, describe
 from lbaas_scheduler.plugins.fleet.operations import FleetOperations
 from lbaas_scheduler.sdk.networks import NetworkConnector
@@ -46,7 +46,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         registry: Registry,
         service_types: ServiceTypes,
         agents: AgentDirectory,
-        placer: Placer,
+        placer: Places,
         caster: Caster,
         networks: NetworkRegistry,
         fleet: FleetOperations,

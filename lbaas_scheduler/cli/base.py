@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any, NoReturn
 
+from cliff.app import App
 from cliff.command import Command
 from cliff.lister import Lister
 from cliff.show import ShowOne
@@ -19,12 +20,22 @@ Table = tuple[tuple[str, ...], list[Row]]
 Card = tuple[tuple[str, ...], Row]
 
 
-class _Connected(Command):  # type: ignore[misc]
+class Program(App):
+    """What commands run in."""
+
     @property
     def client(self) -> Client:
         """:raises Problem: nothing says where the server is."""
-        found: Client = self.app.client
-        return found
+        raise NotImplementedError
+
+
+class _Connected(Command):
+    app: Program
+
+    @property
+    def client(self) -> Client:
+        """:raises Problem: nothing says where the server is."""
+        return self.app.client
 
     def find(self, noun: Noun, name: str) -> str:
         """:raises Problem: nothing is called so, or several are."""
@@ -49,11 +60,11 @@ class Action(_Connected):
     """Does something and shows nothing."""
 
 
-class ListCommand(_Connected, Lister):  # type: ignore[misc]
+class ListCommand(_Connected, Lister):
     """Shows rows."""
 
 
-class ShowCommand(_Connected, ShowOne):  # type: ignore[misc]
+class ShowCommand(_Connected, ShowOne):
     """Shows one object."""
 
 

@@ -9,9 +9,12 @@ from openstack.exceptions import SDKException
 
 from lbaas_scheduler.cli.problems import Problem
 
+Found = tuple[Session, str | None, str | list[str] | None, str | None]
+"""A session, the region, the interface or several that will do, and the endpoint instead of the catalogue's. None = not set."""
 
-def session(cloud: str, user_agent: str, timeout_seconds: int) -> tuple[Session, str | None, str | None, str | None]:
-    """A session, the region, the interface, and the endpoint that is set to be used instead of the catalogue's (None = none).
+
+def session(cloud: str, user_agent: str, timeout_seconds: int) -> Found:
+    """How to reach the server.
 
     :param cloud: its name in clouds.yaml; "" = what the environment says.
     :raises Problem: what they say is missing, incomplete or wrong.

@@ -30,12 +30,16 @@ def as_it_is(_client: Client, document: Document) -> Document:
     return document
 
 
+def all_of(document: Document) -> Document:
+    return dict(document)
+
+
 class _OfNoun:
     noun: Noun
     options: Sequence[Option]
     complete: Finish = staticmethod(as_it_is)
     """What fills in what the command line left out of a new one."""
-    view: Callable[[Document], Document] = staticmethod(dict)
+    view: Callable[[Document], Document] = staticmethod(all_of)
 
 
 class Create(_OfNoun, ShowCommand):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from keystoneauth1 import noauth
@@ -13,6 +14,9 @@ from keystoneauth1.session import Session
 
 from lbaas_scheduler.cli.client import Client
 from lbaas_scheduler.cli.problems import Problem
+
+if TYPE_CHECKING:
+    from requests import Response
 
 USER_AGENT = "lbaas-scheduler"
 TIMEOUT_SECONDS = 60
@@ -83,10 +87,10 @@ def _authenticated(cloud: str, service_type: str) -> Adapter:
     )
 
 
-class _Rooted(Adapter):  # type: ignore[misc]
+class _Rooted(Adapter):
     """Catalogues name the API with its version or without; our paths have it."""
 
-    def request(self, url: str, method: str, **words: object) -> object:
+    def request(self, url: str, method: str, **words: Any) -> Response:
         if self.endpoint_override is None:
             found = self.get_endpoint()
             self.endpoint_override = _root(found) if found else None

@@ -8,11 +8,12 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import version
+from typing import Any
 
-from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 from lbaas_scheduler.cli import session
+from lbaas_scheduler.cli.base import Program
 from lbaas_scheduler.cli.client import Client
 from lbaas_scheduler.cli.entry import PROG
 from lbaas_scheduler.cli.nouns import (
@@ -53,7 +54,7 @@ _FILES = (
 )
 
 
-class Shell(App):  # type: ignore[misc]
+class Shell(Program):
     """All commands; :attr:`client` is made when a command first asks for it, as help and completion need none."""
 
     NAME = PROG
@@ -74,8 +75,10 @@ class Shell(App):  # type: ignore[misc]
     def client(self) -> Client:
         return session.connect(self.options, os.environ)
 
-    def build_option_parser(self, *words: object, **more: object) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().build_option_parser(*words, **more)
+    def build_option_parser(
+        self, description: str | None, version: str | None, argparse_kwargs: dict[str, Any] | None = None
+    ) -> argparse.ArgumentParser:
+        parser = super().build_option_parser(description, version, argparse_kwargs)
         parser.prog = PROG
         session.add_options(parser, os.environ)
         return parser

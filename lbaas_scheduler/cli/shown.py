@@ -10,7 +10,7 @@ from cliff.columns import FormattableColumn
 Row = tuple[Any, ...]
 
 
-class Structure(FormattableColumn):  # type: ignore[misc]
+class Structure(FormattableColumn[Any]):
     """A list, an object or null."""
 
     def human_readable(self) -> str:

@@ -23,7 +23,7 @@ _LIST: Document = {
     **{name: {"type": "array", "items": schema} for name, schema in views.OWNER_FILTERS.items()},
     "resting": {**wire.BOOLEAN, "description": "the quarantined ones, too"},
 }
-_KNOWN = views.ALLOCATION.filters | views.OWNER_FILTERS
+_KNOWN = {**views.ALLOCATION.filters, **views.OWNER_FILTERS}
 _OWNER: Document = {**views.OWNER_FILTERS, **_FORCE}
 
 

@@ -87,7 +87,7 @@ def _index(call: Call) -> Document:
 
 def _create(call: Call) -> Document:
     body = required(call, schemas.POOL_CREATE, "resource")
-    place = {name: body[name] for name in ("kind", "name", "scope") if name in body}
+    place: Document = {name: body[name] for name in ("kind", "name", "scope") if name in body}
     return {"resource": call.services.resources.define(call.context, place, body.get("config", {}))}
 
 

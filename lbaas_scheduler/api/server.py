@@ -24,13 +24,18 @@ _WAITING = 128
 """Connections that wait for a thread before further ones are refused."""
 
 
+class _Server(Server):
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+        LOG.log(level, "%s", msg, exc_info=traceback)
+
+
 class RestServer:
     """``start`` and ``stop`` once each. ``address``: host and port, once it is started."""
 
     def __init__(self, conf: cfg.ConfigOpts, app: Callable[..., Any]) -> None:
         self._trusting = conf.api.auth_strategy == NOAUTH
         self._host, self._port = conf.api.bind_host, conf.api.bind_port
-        self._server = Server(
+        self._server = _Server(
             (self._host, self._port),
             app,
             numthreads=conf.api.threads,
@@ -39,7 +44,6 @@ class RestServer:
             shutdown_timeout=SHUTDOWN_SECONDS,
         )
         self._server.max_request_header_size = _MAX_HEADER_BYTES
-        self._server.error_log = _log
         self._thread: threading.Thread | None = None
 
     @property
@@ -84,7 +88,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _log(message: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
-    LOG.log(level, "%s", message, exc_info=traceback)

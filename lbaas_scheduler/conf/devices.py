@@ -9,7 +9,7 @@ from oslo_config import cfg, types
 GROUP = "devices"
 
 
-class _Network(types.String):  # type: ignore[misc]
+class _Network(types.String):
     """A network in CIDR notation, without host bits."""
 
     def __call__(self, value: str) -> str:

@@ -91,7 +91,7 @@ class CircuitBreaker:
 
     def _is_suspicious(self, lost: int, total: int) -> bool:
         options = self._options
-        return lost >= options.breaker_min_losses and lost * 100 > total * options.breaker_lost_percent
+        return bool(lost >= options.breaker_min_losses and lost * 100 > total * options.breaker_lost_percent)
 
     def _trip(self, kind: str, lost: Losses) -> None:
         reason = (

@@ -188,7 +188,8 @@ class Monitor:
         try:
             opened = self._opened(stored)
             question = self._asking.once(opened, self._timeout)
-            report = self._gates[kind].call(kind[1], question, self._timeout)
+            # Vendors' code returns it: whether it is what it says is asked below.
+            report: object = self._gates[kind].call(kind[1], question, self._timeout)
         except HandlerBusy:
             self._asking.forget(stored.device.id)
             raise

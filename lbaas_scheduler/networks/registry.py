@@ -232,7 +232,7 @@ def _check_own(context: RequestContext, row: Row[Any]) -> None:
 def _check_apart(conn: Connection, network_id: str, cidr: rules.Network) -> None:
     for row in networks.subnets_of(conn, network_id):
         other = rules.parse_cidr(row.cidr)
-        if other.version == cidr.version and cidr.overlaps(other):  # type: ignore[arg-type]
+        if other.version == cidr.version and cidr.overlaps(other):
             raise Conflict(reason=f"{cidr} overlaps {other}, subnet {row.id} of the same network", subnet_id=row.id)
 
 

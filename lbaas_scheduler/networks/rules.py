@@ -109,13 +109,13 @@ def parse_pools(pools: Sequence[Any], cidr: Network) -> list[list[str]]:
     first_usable, last_usable = usable(cidr)
     ranges = sorted((ipaddress.ip_address(pool["start"]), ipaddress.ip_address(pool["end"])) for pool in _one_family(pools, cidr))
     for start, end in ranges:
-        if start > end:
+        if int(start) > int(end):
             raise InvalidRequest(reason=f"allocation pool {start} - {end} ends before it starts", attribute="allocation_pools")
         if int(start) < first_usable or int(end) > last_usable:
             reason = f"allocation pool {start} - {end} reaches beyond the usable addresses of {cidr}"
             raise InvalidRequest(reason=reason, attribute="allocation_pools")
     for (_, end), (start, _) in pairwise(ranges):
-        if start <= end:
+        if int(start) <= int(end):
             raise InvalidRequest(reason=f"allocation pools overlap at {start}", attribute="allocation_pools")
     return [[str(start), str(end)] for start, end in ranges]
 

@@ -27,6 +27,7 @@ from lbaas_scheduler.rpc.codec import encode_device, from_document, to_document
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Callable[..., Any])
 
 MAX_PAGE = 10_000
 
@@ -48,6 +49,12 @@ class Reports(Protocol):
     def apply_stats(self, conn: sa.Connection, stats: Mapping[str, VipStats], device_id: str | None = None) -> None: ...
 
     def dispose(self, vip_ids: Collection[str]) -> None: ...
+
+
+def _expecting(call: C) -> C:
+    """Our own errors are an answer to the agent, and no fault that the bus would log with its traceback."""
+    expecting: C = oslo_messaging.expected_exceptions(LBaaSError)(call)
+    return expecting
 
 
 class AgentCallbacks:
@@ -82,7 +89,7 @@ class AgentCallbacks:
         """An agent lives. Cast."""
         self._directory.report(state)
 
-    @oslo_messaging.expected_exceptions(LBaaSError)
+    @_expecting
     def get_devices(self, context: Any, host: str) -> list[dict[str, Any]]:
         """The devices that the agent drives, their secrets sealed."""
 
@@ -92,7 +99,7 @@ class AgentCallbacks:
 
         return self._database.read(work)
 
-    @oslo_messaging.expected_exceptions(LBaaSError)
+    @_expecting
     def list_desired(self, context: Any, host: str, device_id: str, marker: str | None, limit: int) -> list[dict[str, Any]]:
         """A page of what the device should have, by VIP id from after ``marker``; [] at the end, and for others' devices."""
 
@@ -111,7 +118,7 @@ class AgentCallbacks:
             for row in self._database.read(work)
         ]
 
-    @oslo_messaging.expected_exceptions(LBaaSError)
+    @_expecting
     def get_deployments(self, context: Any, host: str, device_id: str, vip_ids: Sequence[str]) -> list[dict[str, Any]]:
         """The whole desired state of those of the VIPs that are to be on the device."""
 
@@ -128,7 +135,7 @@ class AgentCallbacks:
 
         return [to_document(deployment) for deployment in self._database.read(work)]
 
-    @oslo_messaging.expected_exceptions(LBaaSError)
+    @_expecting
     def report_results(self, context: Any, host: str, device_id: str, results: Sequence[Any]) -> None:
         """What came of applying and removing VIPs. On return they are recorded, or not worth it. May be repeated."""
         understood = [result for document in results if (result := _read(Result, host, document)) is not None]

@@ -82,7 +82,7 @@ class Reconciler:
             self._isolated(step)
 
     def _pause(self) -> float:
-        return self._options.reconcile_interval_seconds * self._choose.uniform(1 - JITTER, 1 + JITTER)
+        return float(self._options.reconcile_interval_seconds * self._choose.uniform(1 - JITTER, 1 + JITTER))
 
     @property
     def _options(self) -> Any:

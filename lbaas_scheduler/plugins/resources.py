@@ -153,8 +153,8 @@ class Resources:
         _only_admins(context, "see the history of resources")
         _check("limit", limit, schemas.HISTORY_LIMIT)
         _check("allocation_id", allocation_id, schemas.OPTIONAL_ID)
-        terms = {"allocation_id": allocation_id, "since": _moment(since), "limit": int(limit)}
-        return self._allocator.history(pool, owner, **terms)
+        moment = _moment(since)
+        return self._allocator.history(pool, owner, allocation_id=allocation_id, since=moment, limit=int(limit))
 
     def keys(self, context: RequestContext) -> str:
         """The key tree of the store."""

@@ -88,7 +88,7 @@ def _sorts(sorts: Sorts | None) -> tuple[tuple[str, bool], ...]:
     for each in wanted:
         if len(each) != 2 or not isinstance(each[0], str) or not isinstance(each[1], bool):
             raise InvalidRequest(reason="'sorts' must be pairs of an attribute and whether ascending", attribute="sorts")
-    return tuple((name, not ascending) for name, ascending in wanted)
+    return tuple((str(name), not ascending) for name, ascending in wanted)
 
 
 def projected(document: dict[str, Any], fields: Fields | None) -> dict[str, Any]:

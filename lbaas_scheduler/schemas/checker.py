@@ -22,7 +22,6 @@ FORMATS = FormatChecker(formats=())
 _MAX_SHOWN = 64
 
 
-@FORMATS.checks("ip-address", raises=ValueError)
 def _is_usable_address(value: object) -> bool:
     """An address of one host, of this or another machine. IPv6 scopes (``%eth0``) mean something on one host only."""
     if not isinstance(value, str):
@@ -34,19 +33,22 @@ def _is_usable_address(value: object) -> bool:
     return not (address.is_multicast or address.is_unspecified or address.is_link_local or reserved)
 
 
-@FORMATS.checks("host-address", raises=ValueError)
 def _is_address(value: object) -> bool:
     """Any address without a scope."""
     return not isinstance(value, str) or ("%" not in value and bool(ipaddress.ip_address(value)))
 
 
-@FORMATS.checks("status-codes")
 def _is_list_of_codes(value: object) -> bool:
     """A range must not be empty. That codes are codes at all is the pattern's business."""
     if not isinstance(value, str) or "-" not in value:
         return True
     low, _, high = value.partition("-")
     return low <= high
+
+
+FORMATS.checks("ip-address", raises=ValueError)(_is_usable_address)
+FORMATS.checks("host-address", raises=ValueError)(_is_address)
+FORMATS.checks("status-codes")(_is_list_of_codes)
 
 
 def _whole_pattern(_validator: Any, pattern: str, value: Any, _schema: Schema) -> Iterator[ValidationError]:

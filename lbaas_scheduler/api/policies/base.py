@@ -21,7 +21,8 @@ RULES = (
 
 def rule(name: str, who: str, description: str, *places: str) -> policy.DocumentedRuleDefault:
     """A rule. ``places``: where it is asked, like ``GET /v2.0/lb/vips``."""
-    operations = [{"method": method, "path": path} for method, _, path in (place.partition(" ") for place in places)]
+    parts = (place.partition(" ") for place in places)
+    operations: list[policy.Operation] = [{"method": method, "path": path} for method, _, path in parts]
     return policy.DocumentedRuleDefault(name, who, description, operations)
 
 

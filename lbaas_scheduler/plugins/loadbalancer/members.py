@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from oslo_context.context import RequestContext
@@ -110,7 +111,7 @@ class Members:
 
         self._write(work)
 
-    def _write(self, work: Any) -> Document:
+    def _write(self, work: Callable[[Connection], tuple[Document, list[str]]]) -> Document:
         document, vip_ids = self._core.database.write(work)
         self._core.caster.cast(vip_ids)
         return document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,6 @@ from lbaas_scheduler.allocator.kinds.subnet import Subnet
 from lbaas_scheduler.allocator.kinds.vlan import Vlan
 from lbaas_scheduler.allocator.kinds.vxlan import Vxlan
 from lbaas_scheduler.allocator.manager import ResourceAllocator
-from lbaas_scheduler.db import models
 from lbaas_scheduler.db.allocator_models import ALLOCATOR_TABLES
 from lbaas_scheduler.db.session import Database
 from tests.database import open_database
@@ -54,10 +54,6 @@ class Clock:
         self.at += timedelta(seconds=seconds)
 
 
-def make_tables(database: Database) -> None:
-    models.metadata.create_all(database.engine, tables=list(ALLOCATOR_TABLES))
-
-
 def empty(database: Database) -> None:
     def work(conn: Any) -> None:
         for table in ALLOCATOR_TABLES:
@@ -67,13 +63,13 @@ def empty(database: Database) -> None:
 
 
 def url_of(store: str, request: pytest.FixtureRequest, folder: Path) -> str:
-    """The place of a store that nothing is in yet, as a process of its own can open it."""
+    """The place of a store that nothing but tables is in yet, as a process of its own can open it."""
     if store == "sqlite":
-        return f"sqlite:///{folder / 'allocator.sqlite'}"
-    server = request.getfixturevalue(f"{store}_server")
+        return f"sqlite:///{shutil.copy(request.getfixturevalue('sqlite_with_tables'), folder)}"
     if store == "etcd":
+        server = request.getfixturevalue("etcd_server")
         return f"{server.url}{server.new_namespace()}"
-    url: str = server.create_database()
+    url: str = request.getfixturevalue(f"{store}_shelf").take()
     return url
 
 
@@ -87,15 +83,16 @@ def open_store(url: str, **options: Any) -> StateDriver:
 
 @contextmanager
 def opened(store: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[StateDriver]:
-    """A store of one's own, with its tables."""
+    """A store of one's own."""
     if store == "memory":
         yield MemoryDriver()
         return
-    driver = open_store(url_of(store, request, folder))
-    if isinstance(driver, SqlDriver):
-        make_tables(driver._database)
+    url = url_of(store, request, folder)
+    driver = open_store(url)
     yield driver
     driver.close()
+    if store in ("postgresql", "mariadb"):
+        request.getfixturevalue(f"{store}_shelf").put_back(url)
 
 
 def wipe(driver: StateDriver) -> None:

@@ -8,4 +8,4 @@ import lbaas_scheduler.rpc  # noqa: F401
 # Threads of a bus that was cut log for a while after their test, when pytest has closed the stream that was theirs.
 logging.raiseExceptions = False
 
-pytest_plugins = ["tests.rig.fixtures"]
+pytest_plugins = ["tests.rig.fixtures", "tests.tables"]

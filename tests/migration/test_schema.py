@@ -16,8 +16,8 @@ from tests.database import open_database
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = open_database(database_url)
+def database(empty_database_url: str) -> Iterator[Database]:
+    database = open_database(empty_database_url)
     yield database
     database.dispose()
 
@@ -90,8 +90,8 @@ def test_differences_are_told_in_sentences(database: Database) -> None:
     assert database.read(migration.differences) == ["table pool_stats: is missing", "column vips.colour: should not be there"]
 
 
-def test_two_that_sync_at_once_wait_for_each_other(database_url: str) -> None:
-    databases = [open_database(database_url) for _ in range(2)]
+def test_two_that_sync_at_once_wait_for_each_other(empty_database_url: str) -> None:
+    databases = [open_database(empty_database_url) for _ in range(2)]
     with ThreadPoolExecutor(2) as threads:
         for done in [threads.submit(migration.sync, database.engine) for database in databases]:
             done.result(timeout=60)

@@ -179,9 +179,9 @@ def sqlite_url(tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
-def database_url(request: pytest.FixtureRequest) -> str:
-    """The test runs once on each database, empty each time.
+def empty_database_url(request: pytest.FixtureRequest) -> str:
+    """The test runs once on each database, empty each time. With tables: ``database_url`` of tests/tables.py.
 
-    For some of them: ``@pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)``.
+    For some of them: ``@pytest.mark.parametrize("empty_database_url", ["postgresql", "mariadb"], indirect=True)``.
     """
     return request.getfixturevalue(f"{request.param}_url")

@@ -33,8 +33,8 @@ def _is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def test_each_test_gets_an_empty_database_that_it_can_write(database_url):
-    engine = sqlalchemy.create_engine(database_url)
+def test_each_test_gets_an_empty_database_that_it_can_write(empty_database_url):
+    engine = sqlalchemy.create_engine(empty_database_url)
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("CREATE TABLE t (name VARCHAR(20))"))
         connection.execute(sqlalchemy.text("INSERT INTO t VALUES ('网络')"))

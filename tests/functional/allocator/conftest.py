@@ -11,7 +11,7 @@ from lbaas_scheduler.allocator.core.drivers import StateDriver
 from lbaas_scheduler.allocator.drivers.etcd import EtcdDriver
 from lbaas_scheduler.allocator.drivers.etcd_client import Access
 from lbaas_scheduler.db.session import Database
-from tests.allocator_side import make_tables, opened
+from tests.allocator_side import opened
 from tests.database import open_database
 
 
@@ -33,6 +33,5 @@ def etcd(etcd_server) -> Iterator[EtcdDriver]:
 def database(database_url: str) -> Iterator[Database]:
     """With the allocator's tables."""
     database = open_database(database_url)
-    make_tables(database)
     yield database
     database.dispose()

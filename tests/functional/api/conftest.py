@@ -8,47 +8,31 @@ from pathlib import Path
 
 import pytest
 
-from tests.database import configured
-from tests.functional.api.house import House, migrate
-from tests.rig.mariadb import MariaDB
-
-
-@pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite database with all tables and nothing in them."""
-    path = tmp_path_factory.mktemp("migrated") / "lbaas.sqlite"
-    migrate(configured(f"sqlite:///{path}", sqlite_synchronous=False))
-    return path
+from tests.functional.api.house import House
+from tests.tables import Shelf
 
 
 @pytest.fixture
-def api_sqlite_url(tmp_path: Path, migrated: Path) -> str:
-    return f"sqlite:///{shutil.copy(migrated, tmp_path)}"
-
-
-@pytest.fixture
-def house(api_sqlite_url: str, tmp_path: Path) -> Iterator[House]:
+def house(sqlite_tables_url: str, tmp_path: Path) -> Iterator[House]:
     """The test's own, on SQLite: for what changes the fleet, or counts everything that there is."""
-    yield from _furnished(api_sqlite_url, tmp_path)
+    yield from _furnished(sqlite_tables_url, tmp_path)
 
 
-@pytest.fixture(params=["api_sqlite_url", "mariadb_url"], ids=["sqlite", "mariadb"])
+@pytest.fixture(params=["sqlite_tables_url", "mariadb_tables_url"], ids=["sqlite", "mariadb"])
 def own_any_house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
     """The test's own, once on SQLite and once on MariaDB."""
     yield from _furnished(request.getfixturevalue(request.param), tmp_path)
 
 
 @pytest.fixture(scope="session")
-def sqlite_house(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[House]:
+def sqlite_house(tmp_path_factory: pytest.TempPathFactory, sqlite_with_tables: Path) -> Iterator[House]:
     folder = tmp_path_factory.mktemp("house")
-    yield from _furnished(f"sqlite:///{shutil.copy(migrated, folder)}", folder)
+    yield from _furnished(f"sqlite:///{shutil.copy(sqlite_with_tables, folder)}", folder)
 
 
 @pytest.fixture(scope="session")
-def mariadb_house(tmp_path_factory: pytest.TempPathFactory, mariadb_server: MariaDB) -> Iterator[House]:
-    url = mariadb_server.create_database()
-    yield from _furnished(url, tmp_path_factory.mktemp("house"))
-    mariadb_server.drop_database(url)
+def mariadb_house(tmp_path_factory: pytest.TempPathFactory, mariadb_shelf: Shelf) -> Iterator[House]:
+    yield from _furnished(mariadb_shelf.take(), tmp_path_factory.mktemp("house"))
 
 
 @pytest.fixture

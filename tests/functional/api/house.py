@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import falcon.testing
-from oslo_config import cfg
 from oslo_messaging import MessageDeliveryFailure
 
 from lbaas_scheduler.cmd import wiring
 from lbaas_scheduler.conf import opts
-from lbaas_scheduler.db import migration
-from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.secrets import generate_key
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
@@ -33,12 +30,6 @@ BERT = {"X-Project-Id": "bert", "X-User-Id": "bert", "X-Roles": "member"}
 READER = {"X-Project-Id": "anne", "X-User-Id": "auditor", "X-Roles": "reader"}
 
 Body = dict[str, Any]
-
-
-def migrate(conf: cfg.ConfigOpts) -> None:
-    database = Database.open(conf)
-    migration.sync(database.engine)
-    database.dispose()
 
 
 def error_of(answer: falcon.testing.Result) -> tuple[int, str]:
@@ -109,7 +100,6 @@ class House:
         self.conf.set_override("device_handlers", ["fake"], "LoadBalancer")
         for name, value in {"auth_strategy": "noauth", **api}.items():
             self.conf.set_override(name, value, "api")
-        migrate(self.conf)
         self.agents = PromptAgents()
         self.plant = wiring.assemble(self.conf, self.agents)  # type: ignore[arg-type]
         parts = self.plant.parts

@@ -126,15 +126,15 @@ def wsgi(tmp_path: Path, configuration: str, path: str = "/v2.0/service-types") 
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_the_module_for_wsgi_servers_reads_the_configuration(tmp_path: Path, api_sqlite_url: str) -> None:
-    common = f"[DEFAULT]\ntransport_url = fake://\n[database]\nconnection = {api_sqlite_url}\n"
+def test_the_module_for_wsgi_servers_reads_the_configuration(tmp_path: Path, sqlite_tables_url: str) -> None:
+    common = f"[DEFAULT]\ntransport_url = fake://\n[database]\nconnection = {sqlite_tables_url}\n"
     run = wsgi(tmp_path, f"{common}[api]\nauth_strategy = noauth\n")
     assert "200 OK" in run.stdout, run.stderr
     assert "is an administrator" in run.stdout
     assert '"name": "default"' in run.stdout
 
 
-def test_without_keystone_or_a_word_about_it_the_application_does_not_start(tmp_path: Path, api_sqlite_url: str) -> None:
-    run = wsgi(tmp_path, f"[DEFAULT]\ntransport_url = fake://\n[database]\nconnection = {api_sqlite_url}\n")
+def test_without_keystone_or_a_word_about_it_the_application_does_not_start(tmp_path: Path, sqlite_tables_url: str) -> None:
+    run = wsgi(tmp_path, f"[DEFAULT]\ntransport_url = fake://\n[database]\nconnection = {sqlite_tables_url}\n")
     assert run.returncode == 1
     assert "set [api] auth_strategy to noauth" in run.stderr

@@ -15,8 +15,8 @@ ANNE = ("--as-project", "anne")
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    made = House(f"sqlite:///{tmp_path / 'lbaas.sqlite'}", tmp_path)
+def house(sqlite_tables_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    made = House(sqlite_tables_url, tmp_path)
     made.furnish()
     made.conf.set_override("tenant_device_types", ["fake"], "devices")
     made.conf.set_override("tenant_management_networks", ["192.0.2.0/24"], "devices")

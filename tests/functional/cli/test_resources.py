@@ -15,6 +15,7 @@ from tests.functional.cli.conftest import Cli
 
 @pytest.fixture
 def cli(
+    sqlite_tables_url: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
@@ -23,7 +24,7 @@ def cli(
     """A server without any agent is enough for pools."""
     # It is in this process, and its log is not the command's.
     caplog.set_level(logging.ERROR, "lbaas_scheduler")
-    house = House(f"sqlite:///{tmp_path / 'lbaas.sqlite'}", tmp_path)
+    house = House(sqlite_tables_url, tmp_path)
     with served(house) as url:
         monkeypatch.setenv("LBAAS_ENDPOINT", url)
         yield Cli(capsys)

@@ -106,8 +106,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    house = House(f"sqlite:///{tmp_path / 'lbaas.sqlite'}", tmp_path)
+def site(sqlite_tables_url: str, tmp_path: Path) -> Iterator[Site]:
+    house = House(sqlite_tables_url, tmp_path)
     house.furnish()
     made = Site(house)
     yield made

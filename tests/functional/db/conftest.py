@@ -17,8 +17,8 @@ counters = sa.Table(
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = open_database(database_url)
+def database(empty_database_url: str) -> Iterator[Database]:
+    database = open_database(empty_database_url)
     prepare(database)
     yield database
     database.dispose()

@@ -24,7 +24,6 @@ DEMAND = {capacity.VIPS: 1, capacity.CONNECTIONS: 100, "CUSTOM_SLICES": 2}
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     database = open_database(database_url)
-    factories.create_tables(database)
     factories.add_agent(database)
     yield database
     database.dispose()

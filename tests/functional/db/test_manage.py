@@ -55,8 +55,8 @@ def database(sqlite_url: str) -> Iterator[Database]:
     database.dispose()
 
 
-def test_a_database_is_made_and_found_current(database_url: str, config: Callable[..., None], run: Run) -> None:
-    config(database_url)
+def test_a_database_is_made_and_found_current(empty_database_url: str, config: Callable[..., None], run: Run) -> None:
+    config(empty_database_url)
     assert run("db", "current")[:2] == (0, "nothing: it has no tables yet\n")
     assert run("db", "sync")[:2] == (0, "The database is at 0002.\n")
     assert run("db", "sync")[:2] == (0, "The database is at 0002.\n")
@@ -67,7 +67,7 @@ def test_a_database_is_made_and_found_current(database_url: str, config: Callabl
 
 def test_history_names_the_revisions(sqlite_url: str, config: Callable[..., None], run: Run) -> None:
     config(sqlite_url)
-    newest = "0002 (head): Moves, evacuations and the circuit breaker. After: 0001.\n"
+    newest = "0002 (head): Moves, evacuations, reports of load and the circuit breaker. After: 0001.\n"
     assert run("db", "history")[:2] == (0, newest + "0001: Initial tables. After: nothing.\n")
 
 

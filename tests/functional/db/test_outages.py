@@ -49,9 +49,9 @@ def test_a_server_that_stays_away_is_reported_after_the_configured_patience(driv
     assert "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)
-def test_a_wrong_password_is_the_operators_error_and_not_waited_for(database_url: str) -> None:
-    url = make_url(database_url).set(username="nobody", password="secret")
+@pytest.mark.parametrize("empty_database_url", ["postgresql", "mariadb"], indirect=True)
+def test_a_wrong_password_is_the_operators_error_and_not_waited_for(empty_database_url: str) -> None:
+    url = make_url(empty_database_url).set(username="nobody", password="secret")
     database = open_database(url.render_as_string(hide_password=False))
     begun = time.monotonic()
 

@@ -114,7 +114,7 @@ def test_a_deadlock_is_repeated_until_both_are_through(database: Database) -> No
     assert len(tries) == (2 if database.engine.name == "sqlite" else 3)
 
 
-@pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("empty_database_url", ["postgresql", "mariadb"], indirect=True)
 def test_reads_see_what_others_committed_meanwhile(database: Database) -> None:
     """READ COMMITTED: what is read after a guarded UPDATE must not come from a snapshot taken before it."""
 
@@ -127,13 +127,13 @@ def test_reads_see_what_others_committed_meanwhile(database: Database) -> None:
     assert database.read(work) == (0, 1)
 
 
-@pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("empty_database_url", ["postgresql", "mariadb"], indirect=True)
 def test_the_isolation_level_does_not_depend_on_the_servers_default(database: Database) -> None:
     for _ in range(2):  # the second time on a connection that was used before
         assert database.write(lambda conn: conn.get_isolation_level()) == "READ COMMITTED"
 
 
-@pytest.mark.parametrize("database_url", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("empty_database_url", ["mariadb"], indirect=True)
 def test_a_lock_that_takes_too_long_is_waited_for_again(database: Database) -> None:
     tries = []
 
@@ -151,7 +151,7 @@ def test_a_lock_that_takes_too_long_is_waited_for_again(database: Database) -> N
     assert value_of(database) == 2
 
 
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("empty_database_url", ["postgresql"], indirect=True)
 def test_a_serialisation_failure_is_repeated(database: Database) -> None:
     tries = []
 
@@ -169,7 +169,7 @@ def test_a_serialisation_failure_is_repeated(database: Database) -> None:
     assert value_of(database) == 2
 
 
-@pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("empty_database_url", ["postgresql", "mariadb"], indirect=True)
 def test_a_connection_that_was_cut_is_replaced(database: Database) -> None:
     """In the pool, and in the middle of a transaction."""
     tries = []
@@ -209,7 +209,7 @@ def cut(database: Database, connection_id: int) -> None:
     database.write(work)
 
 
-@pytest.mark.parametrize("database_url", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("empty_database_url", ["mariadb"], indirect=True)
 def test_every_character_can_be_stored(database: Database) -> None:
     """oslo.db would choose MySQL's utf8, which has no characters of four bytes."""
     url = database.engine.url.difference_update_query(["charset"]).render_as_string(hide_password=False)

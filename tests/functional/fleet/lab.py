@@ -1,4 +1,4 @@
-"""A whole server on a real database, with agents whose devices are dictionaries. The test says when an agent works."""
+"""A whole server on a database with tables, and agents whose devices are dictionaries. The test says when an agent works."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from oslo_context.context import RequestContext
 
 from lbaas_scheduler.cmd import wiring
 from lbaas_scheduler.conf import opts
-from lbaas_scheduler.db import counters, deployments, migration, moves
+from lbaas_scheduler.db import counters, deployments, moves
 from lbaas_scheduler.db.fleet_models import moves as move_table
 from lbaas_scheduler.db.models import agents as agent_table
 from lbaas_scheduler.db.models import deployments as deployment_table
 from lbaas_scheduler.db.models import device_load, devices, placements
-from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.secrets import generate_key
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
@@ -113,9 +112,6 @@ class Lab:
         self.conf.set_override("device_handlers", ["fake"], "LoadBalancer")
         for name, value in {"cast_deadline_seconds": 600, **scheduler}.items():
             self.option(name, value)
-        database = Database.open(self.conf)
-        migration.sync(database.engine)
-        database.dispose()
         self.agents = agents or Agents()
         self.plant = wiring.assemble(self.conf, self.agents)  # type: ignore[arg-type]
         parts = self.plant.parts

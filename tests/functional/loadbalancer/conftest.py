@@ -11,8 +11,8 @@ from tests.functional.loadbalancer.lab import Lab
 
 
 @pytest.fixture
-def lab(sqlite_url: str) -> Iterator[Lab]:
-    yield from _furnished(sqlite_url)
+def lab(sqlite_tables_url: str) -> Iterator[Lab]:
+    yield from _furnished(sqlite_tables_url)
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from lbaas_scheduler.scheduler.framework import Scheduler
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.scheduler.services import LoadBalancerService
 from tests.allocator_side import KINDS
-from tests.factories import add_agent, add_devices, create_tables, new_device
+from tests.factories import add_agent, add_devices, new_device
 from tests.fakes import ScriptedHandler
 
 TENANT = "tenant"
@@ -98,8 +98,7 @@ class Lab:
         )
 
     def furnish(self) -> None:
-        """Tables, an agent, a device, the default service type, a network and a subnet."""
-        create_tables(self.database)
+        """An agent, a device, the default service type, a network and a subnet."""
         add_agent(self.database)
         self.add_device(DEVICE)
         self.default_service_type_id = self.add_service_type("default", default=True)

@@ -10,8 +10,8 @@ from tests.functional.networks.site import Site
 
 
 @pytest.fixture
-def site(sqlite_url: str) -> Iterator[Site]:
-    yield from _opened(sqlite_url)
+def site(sqlite_tables_url: str) -> Iterator[Site]:
+    yield from _opened(sqlite_tables_url)
 
 
 @pytest.fixture

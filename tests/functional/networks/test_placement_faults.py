@@ -47,16 +47,16 @@ def any_lab(database_url: str) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def lab(sqlite_url: str) -> Iterator[Lab]:
-    database = open_database(sqlite_url, sqlite_synchronous=False)
+def lab(sqlite_tables_url: str) -> Iterator[Lab]:
+    database = open_database(sqlite_tables_url, sqlite_synchronous=False)
     yield furnished(database)
     database.dispose()
 
 
 @pytest.fixture
-def etcd_lab(sqlite_url: str, etcd_server: Any) -> Iterator[Lab]:
+def etcd_lab(sqlite_tables_url: str, etcd_server: Any) -> Iterator[Lab]:
     """Its allocations are elsewhere than its rows."""
-    database = open_database(sqlite_url, sqlite_synchronous=False)
+    database = open_database(sqlite_tables_url, sqlite_synchronous=False)
     driver = EtcdDriver(Access((etcd_server.url,)), etcd_server.new_namespace())
     yield furnished(database, ResourceAllocator(driver, KINDS))
     driver.close()

@@ -19,7 +19,7 @@ from lbaas_scheduler.scheduler.framework import Scheduler
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.sdk.handlers import DeviceHandler
 from tests.database import configured
-from tests.factories import SERVICE, add_agent, create_tables
+from tests.factories import SERVICE, add_agent
 from tests.fakes import ScriptedHandler
 
 AGENT_DOWN_SECONDS = 75
@@ -28,7 +28,6 @@ AGENT_DOWN_SECONDS = 75
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     database = Database.open(configured(database_url))
-    create_tables(database)
     add_agent(database)
     yield database
     database.dispose()

@@ -10,8 +10,8 @@ from tests.functional.registry.fleet import Fleet
 
 
 @pytest.fixture
-def fleet(sqlite_url: str) -> Iterator[Fleet]:
-    yield from _ready(sqlite_url)
+def fleet(sqlite_tables_url: str) -> Iterator[Fleet]:
+    yield from _ready(sqlite_tables_url)
 
 
 @pytest.fixture
@@ -22,6 +22,5 @@ def any_fleet(database_url: str) -> Iterator[Fleet]:
 
 def _ready(url: str) -> Iterator[Fleet]:
     fleet = Fleet(url)
-    fleet.create_tables()
     yield fleet
     fleet.database.dispose()

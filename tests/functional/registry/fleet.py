@@ -1,4 +1,4 @@
-"""A server's registry and agents on a real database. The bus is a list of what was sent."""
+"""A server's registry and agents on a real database with tables. The bus is a list of what was sent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from lbaas_scheduler.sdk.conformance import documents
 from lbaas_scheduler.sdk.handlers import DeviceHandler
 from lbaas_scheduler.vendors.fake.handler import FakeHandler
 from tests.database import configured
-from tests.factories import create_tables
 
 SERVICE = "LoadBalancer"
 AGENT_DOWN_SECONDS = 75.0
@@ -94,9 +93,6 @@ class Fleet:
 
     def new_directory(self) -> AgentDirectory:
         return AgentDirectory(self.database, self.assignments, self.caster, self.bus, AGENT_DOWN_SECONDS)
-
-    def create_tables(self) -> None:
-        create_tables(self.database)
 
     def load_vips(self, _conn: sa.Connection, vip_ids: Collection[str]) -> dict[str, Vip]:
         """As the LoadBalancer plugin builds them from rows."""

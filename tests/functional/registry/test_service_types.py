@@ -37,7 +37,6 @@ from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
 from lbaas_scheduler.plugins.fleet.build import build_fleet
 from tests.allocator_side import KINDS
 from tests.database import open_database
-from tests.factories import create_tables
 from tests.functional.registry.fleet import AGENT_DOWN_SECONDS, Fleet
 
 LB = "LoadBalancer"
@@ -49,8 +48,8 @@ def service_types(database: Database) -> ServiceTypes:
 
 
 @pytest.fixture
-def types(sqlite_url: str) -> Iterator[ServiceTypes]:
-    yield from _ready(sqlite_url)
+def types(sqlite_tables_url: str) -> Iterator[ServiceTypes]:
+    yield from _ready(sqlite_tables_url)
 
 
 @pytest.fixture
@@ -60,7 +59,6 @@ def any_types(database_url: str) -> Iterator[ServiceTypes]:
 
 def _ready(url: str) -> Iterator[ServiceTypes]:
     database = open_database(url)
-    create_tables(database)
     yield service_types(database)
     database.dispose()
 

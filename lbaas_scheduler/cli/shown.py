@@ -10,7 +10,7 @@ from cliff.columns import FormattableColumn
 Row = tuple[Any, ...]
 
 
-class Structure(FormattableColumn[Any]):
+class Structure(FormattableColumn):  # type: ignore[type-arg]  # cliff 4.8 has no brackets on it
     """A list, an object or null."""
 
     def human_readable(self) -> str:

@@ -211,12 +211,6 @@ def rebind(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
     return conn.execute(rebound).rowcount
 
 
-def make_due(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
-    """Cast all that is on a device anew, though it is settled: the device lost it, or is to be reached in another way."""
-    again = sa.update(deployments).where(deployments.c.device_id == device_id).values(due_at=due_at, attempts=0)
-    return conn.execute(again).rowcount
-
-
 def claim_due(
     conn: sa.Connection, now: datetime, limit: int, later: Callable[[int], datetime], choose: random.Random
 ) -> list[DeploymentRow]:

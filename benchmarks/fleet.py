@@ -14,6 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_config import cfg
 
+from lbaas_scheduler import extensions
+from lbaas_scheduler.allocator import api as allocator_api
 from lbaas_scheduler.conf import opts
 from lbaas_scheduler.db import sched_classes
 from lbaas_scheduler.db.allocator_models import allocator_allocations
@@ -33,6 +35,8 @@ from lbaas_scheduler.db.models import (
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.requests import ScheduleRequest
+from lbaas_scheduler.networks.local import LocalConnector
+from lbaas_scheduler.sdk.networks import Reservation
 
 SERVICE = "LoadBalancer"
 TENANTS = 100
@@ -40,6 +44,7 @@ TRAITS = ("ADDRESS_IPV4", "METHOD_ROUND_ROBIN", "PROTOCOL_HTTP")
 CLASSES = [(device_type, zone) for device_type in ("fake", "other") for zone in ("a", "b")]
 SLOTS = 1_000_000
 """VIPs that the whole fleet has room for."""
+POOL = ("10.0.0.1", "10.255.255.254")
 CHUNK = 2000
 
 
@@ -102,7 +107,7 @@ def create(database: Database, size: int) -> None:
     _insert(database, service_types, iter([{"id": "default", "name": "default", "created_at": now}]))
     network = {"id": "net", "tenant_id": "t", "created_at": now}
     _insert(database, networks, iter([network]))
-    subnet = {"id": "subnet", "network_id": "net", "cidr": "10.0.0.0/8", "ip_version": 4, "allocation_pools": []}
+    subnet = {"id": "subnet", "network_id": "net", "cidr": "10.0.0.0/8", "ip_version": 4, "allocation_pools": [POOL]}
     _insert(database, subnets, iter([subnet | {"tenant_id": "t", "created_at": now}]))
     _analyze(database)
 
@@ -115,20 +120,38 @@ def new_request(tenant: str) -> ScheduleRequest:
     return ScheduleRequest(str(uuid.uuid4()), SERVICE, tenant, required=frozenset(TRAITS), demand={"VIPS": 1})
 
 
+def connector(database: Database) -> LocalConnector:
+    """Gives addresses of the subnet's pool, in the transaction of a placement."""
+    conf = cfg.ConfigOpts()
+    opts.register_all(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    driver, kinds = extensions.load_state_driver(conf), extensions.load_resources(conf)
+    return LocalConnector(database, allocator_api.build(conf, driver, kinds, database))
+
+
+def reservation(vip_id: str) -> Reservation:
+    return Reservation(vip_id, "subnet", "net", "10.0.0.0/8", port_id=vip_id, address="")
+
+
 INSERT_VIP = sa.insert(vips)
 INSERT_ADDRESS = sa.insert(allocator_allocations)
 ADDRESS = {it.name: 0 if isinstance(it.type, sa.Integer) else "" for it in allocator_allocations.c if not it.nullable}
 INSERT_DEPLOYMENT = sa.insert(deployments)
 
 
-def write_vip(conn: sa.Connection, vip_id: str, device_id: str, tenant: str) -> None:
-    """The VIP with its address, and its deployment."""
+def write_address(conn: sa.Connection, vip_id: str) -> str:
+    """A row of an allocation, and nothing that makes sure that it is free."""
+    address = {"id": vip_id, "domain": "net", "value": uuid.UUID(vip_id).hex, "pool_id": "subnet", "kind": "address"}
+    conn.execute(INSERT_ADDRESS, ADDRESS | address | {"owner_type": "vip", "owner_id": vip_id, "created_at": utcnow()})
+    return "10.0.0.9"
+
+
+def write_vip(conn: sa.Connection, vip_id: str, device_id: str, tenant: str, address: str) -> None:
+    """The VIP and its deployment."""
     now = utcnow()
-    vip = {"id": vip_id, "tenant_id": tenant, "subnet_id": "subnet", "address": "10.0.0.9", "port_id": vip_id, "protocol": "HTTP"}
+    vip = {"id": vip_id, "tenant_id": tenant, "subnet_id": "subnet", "address": address, "port_id": vip_id, "protocol": "HTTP"}
     rest = {"protocol_port": 80, "pool_id": vip_id, "service_type_id": "default", "status": "PENDING_CREATE", "created_at": now}
     conn.execute(INSERT_VIP, vip | rest)
-    address = {"id": vip_id, "domain": "net", "value": uuid.UUID(vip_id).hex, "pool_id": "subnet", "kind": "address"}
-    conn.execute(INSERT_ADDRESS, ADDRESS | address | {"owner_type": "vip", "owner_id": vip_id, "created_at": now})
     deployment = {"resource_id": vip_id, "device_id": device_id, "operation": "apply", "epoch": 1, "desired_revision": 1}
     conn.execute(INSERT_DEPLOYMENT, deployment | {"due_at": now, "pending_since": now})
 

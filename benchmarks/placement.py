@@ -30,6 +30,7 @@ from lbaas_scheduler.db.candidates import SqlCandidates
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.fleet import PageQuery, Source
+from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
 from lbaas_scheduler.scheduler.algorithms.least_loaded import LeastLoaded
 from lbaas_scheduler.scheduler.classes import resolve
@@ -64,12 +65,16 @@ def engine_client(database: Database) -> Callable[[str], int]:
     gate = HandlerGate({"fake": Indifferent(), "other": Indifferent()}, 1.0)
     scheduler = Scheduler(gate, {"least_loaded": LeastLoaded()}, "least_loaded", page_size=PAGE_SIZE)
     placer = Placer(database, SqlCandidates(database, AGENT_DOWN_SECONDS), {fleet.SERVICE: scheduler})
+    connector = fleet.connector(database)
 
     def place(tenant: str) -> int:
         request = fleet.new_request(tenant)
-        decision = placer.place(
-            request, lambda conn, decision: fleet.write_vip(conn, request.resource_id, decision.device_id, tenant)
-        )
+        reservation = fleet.reservation(request.resource_id)
+
+        def within(conn: sa.Connection, decision: Decision) -> None:
+            fleet.write_vip(conn, request.resource_id, decision.device_id, tenant, connector.bind(conn, reservation))
+
+        decision = placer.place(request, within)
         return int(decision.trail.dropped.get("claim.lost", 0))
 
     return place
@@ -94,7 +99,9 @@ def floor_client(database: Database) -> Callable[[str], int]:
             lost = conn.execute(claim, {"device": device_id, "amount_0": 1, "tenant": tenant}).rowcount == 0
             values = {"resource_id": request.resource_id, "device_id": device_id, "tenant_id": tenant, "created_at": utcnow()}
             conn.execute(insert, fixed | values)
-            fleet.write_vip(conn, request.resource_id, device_id, tenant)
+            with conn.begin_nested():
+                address = fleet.write_address(conn, request.resource_id)
+            fleet.write_vip(conn, request.resource_id, device_id, tenant, address)
             return int(lost)
 
     return place

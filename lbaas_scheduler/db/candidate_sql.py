@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Row
 
 from lbaas_scheduler.db import device_load as device_loads
+from lbaas_scheduler.db.device_load import constant
 from lbaas_scheduler.db.models import (
     STANDARD_CLASSES,
     agents,
@@ -41,7 +42,7 @@ MAX_SHAPES = 256
 
 PIVOT_STEPS = 1_000_000
 
-VERSION = sa.select(sa.func.coalesce(sa.func.max(sched_classes.c.id), sa.literal_column("0"))).scalar_subquery().label("version")
+VERSION = sa.select(sa.func.coalesce(sa.func.max(sched_classes.c.id), constant(0))).scalar_subquery().label("version")
 """Of the device classes: so that reading a page tells whether the classes it was read for are still all there are."""
 
 
@@ -135,13 +136,13 @@ def _merged(shape: Shape, heads: Sequence[sa.Select[Any]]) -> sa.Subquery:
     """The first of the first, so that what follows looks at one page, whatever the number of classes."""
     union = sa.union_all(*heads).subquery("heads")
     first = sa.select(*(union.c[name] for name in ("part", *_LOAD_COLUMNS)))
-    return first.order_by(*_order(shape.source, union.c)).limit(_constant(shape.size)).subquery("merged")
+    return first.order_by(*_order(shape.source, union.c)).limit(constant(shape.size)).subquery("merged")
 
 
 def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
     """The first rows of one class in the order of the source; a RANDOM page goes round at the end."""
     base = sa.select(*(Load[name] for name in _LOAD_COLUMNS)).where(
-        Load.class_id == sa.bindparam(f"class_{number}"), Load.open == _constant(1), *_room(shape.demand)
+        Load.class_id == sa.bindparam(f"class_{number}"), Load.open == constant(1), *_room(shape.demand)
     )
     base = base.where(open_to_tenant(shape.dedicated))
     if shape.seen:
@@ -158,13 +159,8 @@ def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
         parts = [base.order_by(*_order(shape.source, Load))]
     # A SELECT of its own around each: SQLite takes no LIMIT in the branches of a UNION.
     return [
-        sa.select(_constant(turn).label("part"), part.limit(_constant(shape.size)).subquery()) for turn, part in enumerate(parts)
+        sa.select(constant(turn).label("part"), part.limit(constant(shape.size)).subquery()) for turn, part in enumerate(parts)
     ]
-
-
-def _constant(number: int) -> sa.ColumnElement[int]:
-    """A number of ours, in the text: what is no parameter need not be bound each time, and a plan can be made for it."""
-    return sa.literal_column(str(number), sa.BigInteger)
 
 
 def _order(source: Source, c: Any) -> tuple[sa.ColumnElement[Any], ...]:
@@ -221,12 +217,12 @@ def room_for(resource_class: str, amount: sa.ColumnElement[int]) -> sa.ColumnEle
     """That a device of ``device_load`` has room for ``amount`` of ``resource_class``."""
     if resource_class in STANDARD_CLASSES:
         used, limit = Load[f"{resource_class.lower()}_used"], Load[f"{resource_class.lower()}_max"]
-        return sa.or_(limit == _constant(UNLIMITED), used + amount <= limit)
+        return sa.or_(limit == constant(UNLIMITED), used + amount <= limit)
     own = device_capacities.c
     return sa.exists().where(
         own.device_id == Load.device_id,
         own.resource_class == resource_class,
-        sa.or_(own.limit == _constant(UNLIMITED), own.used + amount <= own.limit),
+        sa.or_(own.limit == constant(UNLIMITED), own.used + amount <= own.limit),
     )
 
 

@@ -25,6 +25,14 @@ from lbaas_scheduler.domain.capacity import UNLIMITED, Usage
 FULL = 10_000
 """The highest rank: the fullest standard class has nothing left."""
 
+
+def constant(number: int) -> sa.ColumnElement[int]:
+    """A number of ours, in the text: what is no parameter need not be bound each time, and a plan can be made for it."""
+    return sa.literal_column(str(number), sa.BigInteger)
+
+
+_ZERO, _ONE, _FULL = constant(0), constant(1), constant(FULL)
+
 Expressions = Mapping[str, sa.ColumnElement[Any]]
 """Resource class → what its column is about to become."""
 
@@ -55,7 +63,7 @@ def open_expression(
     counter = (used_after or {}).get(capacity.VIPS, used(capacity.VIPS))
     most = (limit_after or {}).get(capacity.VIPS, limit(capacity.VIPS))
     schedulable = device_load.c.schedulable if schedulable_after is None else schedulable_after
-    return sa.case((sa.and_(schedulable == 1, sa.or_(most < 0, counter < most)), 1), else_=0)
+    return sa.case((sa.and_(schedulable == _ONE, sa.or_(most < _ZERO, counter < most)), _ONE), else_=_ZERO)
 
 
 def derived_values(
@@ -136,10 +144,10 @@ def delete(conn: sa.Connection, device_id: str) -> None:
 
 def _fill(counter: sa.ColumnElement[Any], most: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
     return sa.case(
-        (most < 0, 0),
-        (counter >= most, FULL),
+        (most < _ZERO, _ZERO),
+        (counter >= most, _FULL),
         # Here 0 <= counter < most, so the divisor is not 0.
-        else_=integer_division(counter * FULL, most),
+        else_=integer_division(counter * _FULL, most),
     )
 
 

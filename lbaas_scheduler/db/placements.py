@@ -209,7 +209,11 @@ def _take(conn: Connection, device_id: str, request: ScheduleRequest) -> bool:
 @lru_cache(maxsize=64)
 def claim_statement(names: tuple[str, ...], dedicated: bool = False) -> sa.Update:
     """The guarded UPDATE of a claim. ``names``: standard classes, ascending."""
-    conditions = [*_conditions(names, guarded=True), load_table.c.open == 1, candidate_sql.open_to_tenant(dedicated)]
+    conditions = [
+        *_conditions(names, guarded=True),
+        load_table.c.open == device_load.constant(1),
+        candidate_sql.open_to_tenant(dedicated),
+    ]
     given: list[tuple[sa.Column[Any], Any]] = [(load_table.c.dedicated_to, sa.bindparam("tenant"))] if dedicated else []
     return sa.update(load_table).where(*conditions).ordered_values(*given, *_additions(names))
 

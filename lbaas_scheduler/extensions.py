@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from oslo_config import cfg
 from stevedore import NamedExtensionManager
@@ -28,6 +28,16 @@ from lbaas_scheduler.sdk.handlers import DeviceHandler
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class _Configured(Protocol):
+    """What is keyed by device type."""
+
+    @classmethod
+    def register_opts(cls, conf: cfg.ConfigOpts) -> None: ...
+
+
+C = TypeVar("C", bound=_Configured)
 
 SERVICE_PLUGINS = "lbaas_scheduler.service_plugins"
 SERVICES = "lbaas_scheduler.services"
@@ -145,14 +155,14 @@ def load_class(namespace: str, name: str, base: type[T]) -> type[T]:
     return loaded
 
 
-def load_by_device_type(namespace: str, names: Iterable[str], base: type[T], conf: cfg.ConfigOpts) -> Mapping[str, T]:
+def load_by_device_type(namespace: str, names: Iterable[str], base: type[C], conf: cfg.ConfigOpts) -> Mapping[str, C]:
     """Load and build what is keyed by device type: handlers, agent drivers.
 
     Each class gets its options registered on ``conf`` first and is then built with it.
 
     :raises ConfigurationError: also when two of them claim the same device type.
     """
-    loaded: dict[str, T] = {}
+    loaded: dict[str, C] = {}
     claimed_by: dict[str, str] = {}
     for name in names:
         cls = load_class(namespace, name, base)
@@ -162,7 +172,7 @@ def load_by_device_type(namespace: str, names: Iterable[str], base: type[T], con
         if device_type in claimed_by:
             both = f"'{claimed_by[device_type]}' and '{name}'"
             raise ConfigurationError(reason=f"{both} in {namespace} both claim device type '{device_type}'; configure one")
-        cls.register_opts(conf)  # type: ignore[attr-defined]
+        cls.register_opts(conf)
         loaded[device_type] = _build(cls, namespace, name, conf)
         claimed_by[device_type] = name
     return loaded

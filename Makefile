@@ -27,7 +27,7 @@ serve: ## the same left running until Ctrl-C, with a REST API, for the command l
 	tools/install-haproxy
 	exec $(BIN)/lbaas-scheduler-demo --serve $(ARGS)
 
-test: ## everything, with private instances of RabbitMQ, MariaDB, PostgreSQL and real data planes (ARGS="-k vip")
+test: ## everything, with private instances of RabbitMQ, MariaDB, PostgreSQL, etcd and real data planes (ARGS="-k vip")
 	tools/install-services
 	tools/venv $(VENV) $(TEST_EXTRAS)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS) $(PATHS)

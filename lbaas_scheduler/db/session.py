@@ -16,8 +16,8 @@ import math
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from oslo_config import cfg
@@ -33,6 +33,9 @@ from lbaas_scheduler.errors import ConfigurationError, Unavailable
 T = TypeVar("T")
 
 FIRST_PAUSE_SECONDS = 0.01
+
+_FAULTS = (oslo_db_exception.DBError, exc.DBAPIError, sqlite3.OperationalError)
+"""What the database says no with."""
 
 
 class NestedTransaction(RuntimeError):
@@ -109,7 +112,7 @@ class Database:
         """
         try:
             return self._read_once(work)
-        except (oslo_db_exception.DBError, exc.DBAPIError, sqlite3.OperationalError) as error:
+        except _FAULTS as error:
             raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
 
     def dispose(self) -> None:
@@ -131,7 +134,31 @@ class Database:
             return work(conn)
 
     def _repeat(self, kind: str, attempt: Callable[[], T]) -> T:
-        give_up_at = time.monotonic() + self._patience_seconds
+        running = getattr(self._thread, "running", None)
+        if running is not None:
+            raise NestedTransaction(
+                f"Database.{kind} was called inside Database.{running} on the same thread; "
+                "pass the connection that the outer work got, or call after it has returned"
+            )
+        self._thread.running = kind
+        began = time.monotonic()
+        try:
+            return attempt()
+        except (oslo_db_exception.RetryRequest, *_FAULTS) as error:
+            return self._repeat_after(error, began, attempt)
+        finally:
+            self._thread.running = None
+
+    def _repeat_after(self, error: Exception, began: float, attempt: Callable[[], T]) -> T:
+        """What follows a first attempt that failed. oslo.db's decorator takes as long to build as a statement to run: whoever
+        has no need of it is spared it."""
+        first: list[Exception] = [error]
+        give_up_at = began + self._patience_seconds
+
+        def next_attempt() -> T:
+            if first:
+                raise first.pop()
+            return attempt()
 
         def is_worth_repeating(error: Exception) -> bool:
             # By the clock as well: one try on SQLite waits up to busy_timeout by itself.
@@ -143,31 +170,16 @@ class Database:
             inc_retry_interval=self._growing,
             max_retry_interval=self._longest_pause,
             exception_checker=is_worth_repeating,
-        )(attempt)
-        with self._only_one(kind):
-            try:
-                return repeating()
-            except (oslo_db_exception.DBError, exc.DBAPIError, sqlite3.OperationalError) as error:
-                if faults.is_transient(error):
-                    raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
-                if faults.is_refused(error):
-                    name = self.engine.url.database
-                    raise ConfigurationError(reason=f"[database] connection ({name}): {faults.first_line(error)}") from error
-                raise
-
-    @contextmanager
-    def _only_one(self, kind: str) -> Iterator[None]:
-        running = getattr(self._thread, "running", None)
-        if running is not None:
-            raise NestedTransaction(
-                f"Database.{kind} was called inside Database.{running} on the same thread; "
-                "pass the connection that the outer work got, or call after it has returned"
-            )
-        self._thread.running = kind
+        )(next_attempt)
         try:
-            yield
-        finally:
-            self._thread.running = None
+            return repeating()
+        except _FAULTS as error:
+            if faults.is_transient(error):
+                raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
+            if faults.is_refused(error):
+                name = self.engine.url.database
+                raise ConfigurationError(reason=f"[database] connection ({name}): {faults.first_line(error)}") from error
+            raise
 
     def _sum_of_pauses(self) -> float:
         if self._retries == math.inf:

@@ -117,10 +117,10 @@ class Servers:
             found = [self.desired[device_id].get(vip_id) for vip_id in vip_ids]
             return [to_document(item) for item in found if isinstance(item, Deployment)]
 
-    def report_results(self, context: RequestContext, host: str, device_id: str, results: list[dict[str, Any]]) -> None:
-        self._answer("report_results", {"device_id": device_id, "results": results})
+    def report_results(self, context: RequestContext, host: str, results: dict[str, list[dict[str, Any]]]) -> None:
+        self._answer("report_results", {"results": results})
         with self.lock:
-            self.results += [(device_id, from_document(Result, document)) for document in results]
+            self.results += [(id_, from_document(Result, it)) for id_, documents in results.items() for it in documents]
 
     def report_stats(self, context: RequestContext, host: str, device_id: str, stats: dict[str, Any]) -> None:
         self._answer("report_stats", {"device_id": device_id})

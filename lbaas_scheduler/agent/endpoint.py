@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import oslo_messaging
@@ -46,6 +46,21 @@ class AgentEndpoint:
 
     def delete_vip(self, context: RequestContext, device: Document, vip_id: str, version: list[int]) -> None:
         self._offer(device, lambda: Change.remove(from_document(str, vip_id), from_document(Version, version)))
+
+    def change_vips(self, context: RequestContext, changes: Sequence[Document]) -> None:
+        """Several of the above in one message. One that cannot be read does not cost the others."""
+        verbs: dict[Any, Callable[..., None]] = {
+            "create_vip": self.create_vip,
+            "update_vip": self.update_vip,
+            "delete_vip": self.delete_vip,
+        }
+        for change in changes:
+            arguments = dict(change)
+            verb = arguments.pop("verb", None)
+            try:
+                verbs[verb](context, **arguments)
+            except (KeyError, TypeError) as error:
+                LOG.error("A part of a message cannot be read and is dropped: %s of %r", error, verb)
 
     def resync(self, context: RequestContext, device_id: str | None = None) -> None:
         if device_id is None:

@@ -6,7 +6,8 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from lbaas_scheduler.agent.contact import AWAY, Contact
 from lbaas_scheduler.agent.loops import Backoff
@@ -30,7 +31,7 @@ class Reporter:
 
     A batch that a server refuses (which is an answer, unlike silence) is halved until the result at fault stands alone.
 
-    :param batch_size: how many results go into one report, at most.
+    :param batch_size: how many results go into one report, at most, of however many devices.
     """
 
     def __init__(self, host: str, server: ServerAPI, contact: Contact, batch_size: Callable[[], int]) -> None:
@@ -81,56 +82,55 @@ class Reporter:
                 del self._waiting[device_id]
 
     def _run(self) -> None:
-        while (taken := self._next()) is not None:
-            device_id, batch = taken
+        while (batch := self._next()) is not None:
             try:
-                self._deliver(device_id, batch)
+                self._deliver(batch)
             except Exception as error:
                 self._contact.note(error)
                 self._pause(error)
             else:
                 self._backoff.reset()
 
-    def _next(self) -> tuple[str, list[Result]] | None:
-        """Wait for results of a device, those of the longest waiting one first. None = stopped, and nothing is left."""
+    def _next(self) -> list[tuple[str, Result]] | None:
+        """Wait for results, those of the longest waiting device first. None = stopped, and nothing is left."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopping)
             if not self._waiting:
                 return None
-            device_id, of_device = next(iter(self._waiting.items()))
-            return device_id, list(of_device.values())[: self._batch_size()]
+            waiting = ((id_, result) for id_, of_device in self._waiting.items() for result in of_device.values())
+            return list(islice(waiting, self._batch_size()))
 
-    def _deliver(self, device_id: str, batch: Sequence[Result]) -> None:
+    def _deliver(self, batch: Sequence[tuple[str, Result]]) -> None:
         """Deliver all of a batch that a server accepts.
 
         :raises Exception: nobody is there (:data:`~lbaas_scheduler.agent.contact.AWAY`), or one single result was refused.
         """
         try:
-            self._server.report_results(self._host, device_id, batch)
+            self._server.report_results(self._host, _by_device(batch))
         except AWAY:
             raise
         except Exception:
             self._contact.made()
             if len(batch) == 1:
-                self._refused(device_id, batch[0])
+                self._refused(*batch[0])
                 raise
             half = len(batch) // 2
-            self._deliver(device_id, batch[:half])
-            self._deliver(device_id, batch[half:])
+            self._deliver(batch[:half])
+            self._deliver(batch[half:])
         else:
             self._contact.made()
-            self._done(device_id, batch)
+            self._done(batch)
 
-    def _done(self, device_id: str, batch: Sequence[Result]) -> None:
+    def _done(self, batch: Sequence[tuple[str, Result]]) -> None:
         with self._changed:
-            of_device = self._waiting.get(device_id, OrderedDict())
-            for result in batch:
+            for device_id, result in batch:
+                of_device = self._waiting.get(device_id, OrderedDict())
                 self._refusals.pop(result.vip_id, None)
                 if of_device.get(result.vip_id) is result:
                     del of_device[result.vip_id]
                     self._count -= 1
-            if device_id in self._waiting and not of_device:
-                del self._waiting[device_id]
+                if device_id in self._waiting and not of_device:
+                    del self._waiting[device_id]
 
     def _refused(self, device_id: str, result: Result) -> None:
         """Send the results of the device to the end of the queue; give a result up that is refused again and again."""
@@ -141,7 +141,7 @@ class Reporter:
         self._refusals[result.vip_id] = self._refusals.get(result.vip_id, 0) + 1
         if self._refusals[result.vip_id] >= MAX_REFUSALS:
             LOG.error("The server refuses the result of VIP %s on device %s; it is given up", result.vip_id, device_id)
-            self._done(device_id, [result])
+            self._done([(device_id, result)])
 
     def _pause(self, error: Exception) -> None:
         if not self._contact.away and not self._backoff.failing:
@@ -152,3 +152,10 @@ class Reporter:
             if self._stopping:
                 # No condition to wait for any more, but a broker that is away must not be asked in a tight loop.
                 self._changed.wait(min(seconds, FIRST_WAIT_SECONDS))
+
+
+def _by_device(batch: Sequence[tuple[str, Result]]) -> Mapping[str, Sequence[Result]]:
+    found: dict[str, list[Result]] = {}
+    for device_id, result in batch:
+        found.setdefault(device_id, []).append(result)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from typing import Any, Protocol
 
 import falcon
@@ -20,6 +21,10 @@ LOG = logging.getLogger(__name__)
 
 IDENTITY_HEADERS = ("HTTP_X_PROJECT_ID", "HTTP_X_TENANT_ID", "HTTP_X_USER_ID", "HTTP_X_ROLES")
 
+VERDICTS_SECONDS = 2.0
+"""For how long a verdict on the same caller holds. oslo.policy looks at its files with each question, which takes as long as some
+statements; an operator's change counts after so long."""
+
 _REQUEST_ID = re.compile(r"req-[0-9a-fA-F-]{8,64}")
 
 
@@ -29,6 +34,8 @@ class Policies:
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._enforcer = policy.Enforcer(conf)
         self._enforcer.register_defaults(policies.list_rules())
+        self._verdicts: dict[tuple[Any, ...], bool] = {}
+        self._valid_until = 0.0
         try:
             self._enforcer.load_rules()
         except (policy.InvalidDefinitionError, policy.InvalidRuleDefault, ValueError, OSError) as error:
@@ -43,8 +50,16 @@ class Policies:
             raise NotAuthorized(reason=f"policy rule '{rule}' does not let you do this")
 
     def _allows(self, rule: str, context: RequestContext) -> bool:
-        target = {"project_id": context.project_id, "tenant_id": context.project_id}
-        return bool(self._enforcer.authorize(rule, target, context.to_policy_values()))
+        values = context.to_policy_values()
+        question = (rule, *(tuple(it) if isinstance(it, list) else it for it in values.values()))
+        now = time.monotonic()
+        if now >= self._valid_until:
+            self._verdicts, self._valid_until = {}, now + VERDICTS_SECONDS
+        verdicts = self._verdicts
+        if question not in verdicts:
+            target = {"project_id": context.project_id, "tenant_id": context.project_id}
+            verdicts[question] = bool(self._enforcer.authorize(rule, target, values))
+        return verdicts[question]
 
 
 class Identities(Protocol):

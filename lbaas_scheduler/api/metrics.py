@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -31,6 +31,7 @@ from lbaas_scheduler.domain.simulation import Simulation
 from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.errors import LBaaSError, NoValidDevice
 from lbaas_scheduler.plugins.device_scheduler.placer import Places, Within
+from lbaas_scheduler.rpc.agent_api import VipChange
 from lbaas_scheduler.sdk.bounded import run_within
 
 LOG = logging.getLogger(__name__)
@@ -133,6 +134,9 @@ class MeteredAgents:
 
     def delete_vip(self, host: str, device: Mapping[str, Any], vip_id: str, version: Version) -> None:
         self._send("delete_vip", host, device, vip_id, version)
+
+    def change_vips(self, host: str, changes: Sequence[VipChange]) -> None:
+        self._send("change_vips", host, changes)
 
     def resync(self, host: str, device_id: str | None = None) -> None:
         self._send("resync", host, device_id)

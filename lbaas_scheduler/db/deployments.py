@@ -225,7 +225,7 @@ def claim_due(
     picked = choose.sample(due, min(limit, len(due)))
     # In key order, so that two servers never wait for each other.
     picked.sort(key=lambda row: (row.resource_id, row.device_id))
-    claimed = [_from_row(row) for row in picked if _claim(conn, row, later(row.attempts))]
+    claimed = [from_row(row) for row in picked if _claim(conn, row, later(row.attempts))]
     choose.shuffle(claimed)
     return claimed
 
@@ -253,7 +253,7 @@ def overdue(conn: sa.Connection, before: datetime, limit: int) -> list[Deploymen
         .order_by(deployments.c.pending_since)
         .limit(limit)
     )
-    return [_from_row(row) for row in conn.execute(waiting)]
+    return [from_row(row) for row in conn.execute(waiting)]
 
 
 def give_up_waiting(conn: sa.Connection, row: DeploymentRow) -> bool:
@@ -283,12 +283,11 @@ def get(conn: sa.Connection, resource_id: str, device_id: str | None = None) -> 
 
 def for_resources(conn: sa.Connection, resource_ids: Iterable[str]) -> list[DeploymentRow]:
     """All deployments of the resources, on whatever devices, ordered by resource and device."""
-    rows = [
-        _from_row(row)
-        for ids in chunks(resource_ids)
-        for row in conn.execute(sa.select(deployments).where(deployments.c.resource_id.in_(ids)))
-    ]
+    rows = [from_row(row) for ids in chunks(resource_ids) for row in conn.execute(_FOR_RESOURCES, {"ids": ids})]
     return sorted(rows, key=lambda row: (row.resource_id, row.device_id))
+
+
+_FOR_RESOURCES = sa.select(deployments).where(deployments.c.resource_id.in_(sa.bindparam("ids")))
 
 
 def on_device(conn: sa.Connection, device_id: str, resource_ids: Iterable[str]) -> list[DeploymentRow]:
@@ -310,13 +309,13 @@ def list_desired(conn: sa.Connection, device_id: str, marker: str | None, limit:
         .order_by(deployments.c.resource_id)
         .limit(limit)
     )
-    return [_from_row(row) for row in conn.execute(page)]
+    return [from_row(row) for row in conn.execute(page)]
 
 
 def to_be_removed(conn: sa.Connection, device_id: str, limit: int) -> list[DeploymentRow]:
     """What a device has not let go of, ordered by resource id."""
     leaving = sa.select(deployments).where(deployments.c.device_id == device_id, deployments.c.operation == REMOVE)
-    return [_from_row(row) for row in conn.execute(leaving.order_by(deployments.c.resource_id).limit(limit))]
+    return [from_row(row) for row in conn.execute(leaving.order_by(deployments.c.resource_id).limit(limit))]
 
 
 def _desire(due_at: datetime) -> sa.Update:
@@ -342,7 +341,7 @@ def _of(resource_ids: Collection[str], device_id: str | None) -> tuple[sa.Column
     return (of_resources,) if device_id is None else (of_resources, deployments.c.device_id == device_id)
 
 
-def _from_row(row: Any) -> DeploymentRow:
+def from_row(row: Any) -> DeploymentRow:
     return DeploymentRow(
         resource_id=row.resource_id,
         device_id=row.device_id,

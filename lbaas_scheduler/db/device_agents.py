@@ -70,7 +70,7 @@ def by_devices(conn: sa.Connection, device_ids: Collection[str]) -> dict[str, Bi
     """Device id → binding, for those that have one."""
     bindings: dict[str, Binding] = {}
     for ids in chunks(device_ids):
-        for row in conn.execute(_bindings().where(device_agents.c.device_id.in_(ids))):
+        for row in conn.execute(_BY_DEVICES, {"ids": ids}):
             bindings[row.device_id] = Binding(row.device_id, row.agent_id, row.host, row.epoch)
     return bindings
 
@@ -81,10 +81,9 @@ def devices_on_host(conn: sa.Connection, host: str) -> list[str]:
     return list(conn.scalars(on_host.where(agents.c.host == host).order_by(device_agents.c.device_id)))
 
 
-def drives(conn: sa.Connection, host: str, device_id: str) -> bool:
-    """Whether the agent on ``host`` is the one that drives the device."""
-    binding = by_devices(conn, [device_id]).get(device_id)
-    return binding is not None and binding.host == host
+def driven(conn: sa.Connection, host: str, device_ids: Collection[str]) -> set[str]:
+    """Those of the devices that the agent on ``host`` drives."""
+    return {device_id for device_id, binding in by_devices(conn, device_ids).items() if binding.host == host}
 
 
 def counts(conn: sa.Connection) -> dict[str, int]:
@@ -157,6 +156,9 @@ def _somebody_else(heard_since: datetime) -> sa.ColumnElement[bool]:
 
 def _bindings() -> AnySelect:
     return sa.select(device_agents, agents.c.host).join(agents, agents.c.id == device_agents.c.agent_id)
+
+
+_BY_DEVICES = _bindings().where(device_agents.c.device_id.in_(sa.bindparam("ids")))
 
 
 def _fleet(current: Any = agents) -> AnySelect:

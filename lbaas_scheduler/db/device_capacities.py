@@ -43,9 +43,18 @@ def by_devices(conn: sa.Connection, device_ids: Collection[str]) -> dict[str, di
     """Device id → resource class → capacity."""
     found: dict[str, dict[str, Capacity]] = defaultdict(dict)
     for ids in chunks(device_ids):
-        for row in conn.execute(_select(ids)):
+        for row in conn.execute(_BY_DEVICES, {"ids": ids}):
             found[row.device_id][row.resource_class] = Capacity(row.total, row.reserved, row.allocation_ratio)
     return found
+
+
+_BY_DEVICES = sa.select(
+    device_capacities.c.device_id,
+    device_capacities.c.resource_class,
+    device_capacities.c.total,
+    device_capacities.c.reserved,
+    device_capacities.c.allocation_ratio,
+).where(device_capacities.c.device_id.in_(sa.bindparam("ids")))
 
 
 def usage(conn: sa.Connection, device_ids: Collection[str]) -> dict[str, dict[str, Usage]]:

@@ -85,8 +85,11 @@ def by_ids(conn: sa.Connection, device_ids: Collection[str]) -> dict[str, Device
 
 def by_ids_stored(conn: sa.Connection, device_ids: Collection[str]) -> dict[str, StoredDevice]:
     """As :func:`by_ids`, with the sealed secrets."""
-    rows = [row for ids in chunks(device_ids) for row in conn.execute(sa.select(devices).where(devices.c.id.in_(ids)))]
+    rows = [row for ids in chunks(device_ids) for row in conn.execute(_BY_IDS, {"ids": ids})]
     return {stored.device.id: stored for stored in _stored(conn, rows)}
+
+
+_BY_IDS = sa.select(devices).where(devices.c.id.in_(sa.bindparam("ids")))
 
 
 def list_page(

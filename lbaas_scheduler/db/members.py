@@ -52,8 +52,7 @@ def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
 
 def of_pools(conn: Connection, pool_ids: Collection[str]) -> list[Row[Any]]:
     """All members of these pools, by age."""
-    query = sa.select(members).order_by(members.c.created_at, members.c.id)
-    return [row for ids in chunks(pool_ids) for row in conn.execute(query.where(members.c.pool_id.in_(ids)))]
+    return [row for ids in chunks(pool_ids) for row in conn.execute(_SELECT_OF_POOLS, {"ids": ids})]
 
 
 def update(conn: Connection, member_id: str, values: Mapping[str, Any]) -> None:
@@ -76,19 +75,29 @@ def delete(conn: Connection, member_id: str) -> None:
     conn.execute(sa.delete(members).where(members.c.id == member_id))
 
 
-def delete_leaving(conn: Connection, pool_id: str) -> None:
-    """Remove the members that waited for their device to let go."""
-    conn.execute(sa.delete(members).where(members.c.pool_id == pool_id, members.c.leaving != ""))
+def delete_leaving(conn: Connection, pool_ids: Collection[str]) -> None:
+    """Remove the members of the pools that waited for their device to let go."""
+    for ids in chunks(pool_ids):
+        conn.execute(_DELETE_LEAVING, {"ids": ids})
 
 
-def settle(conn: Connection, pool_id: str, statuses: Collection[Status]) -> None:
-    """The members of the pool that are in ``statuses`` become ACTIVE, or DISABLED where they are down by their owner's will."""
-    values = {
-        "status": sa.case((members.c.admin_state_up, str(Status.ACTIVE)), else_=str(Status.DISABLED)),
-        "status_description": "",
-    }
-    statement = sa.update(members).where(members.c.pool_id == pool_id, members.c.status.in_(statuses), members.c.leaving == "")
-    conn.execute(statement.values(**values))
+def settle(conn: Connection, pool_ids: Collection[str], statuses: Collection[Status]) -> None:
+    """The members of the pools that are in ``statuses`` become ACTIVE, or DISABLED where they are down by their owner's will."""
+    for ids in chunks(pool_ids):
+        conn.execute(_SETTLE, {"ids": ids, "statuses": statuses})
+
+
+_OF_POOLS = members.c.pool_id.in_(sa.bindparam("ids"))
+_SELECT_OF_POOLS = sa.select(members).where(_OF_POOLS).order_by(members.c.created_at, members.c.id)
+_DELETE_LEAVING = sa.delete(members).where(_OF_POOLS, members.c.leaving != "")
+_SETTLE = (
+    sa.update(members)
+    .where(_OF_POOLS, members.c.status.in_(sa.bindparam("statuses")), members.c.leaving == "")
+    .values(
+        status=sa.case((members.c.admin_state_up, str(Status.ACTIVE)), else_=str(Status.DISABLED)),
+        status_description="",
+    )
+)
 
 
 def fail(conn: Connection, pool_id: str, errors: Mapping[str, str]) -> None:

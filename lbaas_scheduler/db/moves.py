@@ -40,17 +40,15 @@ def leaving(device_id: str) -> str:
     return f"leaving:{device_id}"
 
 
-def roles(conn: sa.Connection, device_id: str, resource_ids: Collection[str]) -> dict[str, str]:
-    """Resource id → its role on the device, for those that are not simply there."""
-    found: dict[str, str] = {}
-    for ids in chunks(resource_ids):
-        query = sa.select(placement_table.c.resource_id, placement_table.c.role).where(
-            placement_table.c.resource_id.in_(ids),
-            placement_table.c.device_id == device_id,
-            placement_table.c.role != placements.CURRENT,
-        )
-        found.update((row.resource_id, row.role) for row in conn.execute(query))
-    return found
+def roles(conn: sa.Connection, resource_ids: Collection[str]) -> dict[tuple[str, str], str]:
+    """Device id, resource id → the role of the resource on the device, where it is not simply there."""
+    rows = (row for ids in chunks(resource_ids) for row in conn.execute(_ROLES, {"ids": ids}))
+    return {(row.device_id, row.resource_id): row.role for row in rows}
+
+
+_ROLES = sa.select(placement_table.c.device_id, placement_table.c.resource_id, placement_table.c.role).where(
+    placement_table.c.resource_id.in_(sa.bindparam("ids")), placement_table.c.role != placements.CURRENT
+)
 
 
 def targets(conn: sa.Connection, resource_ids: Collection[str]) -> dict[str, str]:

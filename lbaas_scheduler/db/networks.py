@@ -25,6 +25,7 @@ SUBNET_COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
 
 _NETWORKS = sa.select(networks)
 _SUBNETS = sa.select(subnets, networks.c.shared).join(networks, networks.c.id == subnets.c.network_id)
+_SUBNET = _SUBNETS.where(subnets.c.id == sa.bindparam("id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def insert_subnet(conn: Connection, values: Mapping[str, Any]) -> None:
 
 def find_subnet(conn: Connection, subnet_id: str) -> Row[Any] | None:
     """The subnet, with whether its network is ``shared``."""
-    return conn.execute(_SUBNETS.where(subnets.c.id == subnet_id)).one_or_none()
+    return conn.execute(_SUBNET, {"id": subnet_id}).one_or_none()
 
 
 def subnet_rows(conn: Connection, listing: Listing, tenant_id: str | None) -> list[Row[Any]]:

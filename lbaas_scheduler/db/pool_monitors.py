@@ -29,22 +29,12 @@ def find(conn: Connection, pool_id: str, monitor_id: str) -> Row[Any] | None:
 
 def of_pools(conn: Connection, pool_ids: Collection[str]) -> list[Row[Any]]:
     """The monitors of these pools, each with ``pool_id``, by age."""
-    query = (
-        sa.select(pool_monitors.c.pool_id, pool_monitors.c.status, health_monitors)
-        .join(health_monitors, health_monitors.c.id == pool_monitors.c.monitor_id)
-        .order_by(health_monitors.c.created_at, health_monitors.c.id)
-    )
-    return [row for ids in chunks(pool_ids) for row in conn.execute(query.where(pool_monitors.c.pool_id.in_(ids)))]
+    return [row for ids in chunks(pool_ids) for row in conn.execute(_SELECT_OF_POOLS, {"ids": ids})]
 
 
-def any_up(conn: Connection, pool_id: str) -> bool:
-    """Whether anything checks the members of the pool."""
-    query = (
-        sa.select(pool_monitors.c.monitor_id)
-        .join(health_monitors, health_monitors.c.id == pool_monitors.c.monitor_id)
-        .where(pool_monitors.c.pool_id == pool_id, health_monitors.c.admin_state_up)
-    )
-    return conn.execute(query.limit(1)).first() is not None
+def checked(conn: Connection, pool_ids: Collection[str]) -> set[str]:
+    """Ids of those pools whose members anything checks."""
+    return {id_ for ids in chunks(pool_ids) for id_ in conn.scalars(_CHECKED, {"ids": ids})}
 
 
 def pool_ids(conn: Connection, monitor_id: str) -> list[str]:
@@ -56,12 +46,30 @@ def set_status(conn: Connection, pool_id: str, monitor_id: str, status: Status, 
     conn.execute(statement.values(status=status, status_description=description))
 
 
-def settle(conn: Connection, pool_id: str, statuses: Collection[Status]) -> None:
-    """The associations of the pool that are in ``statuses`` become ACTIVE, or DISABLED where the monitor is."""
-    up = sa.select(health_monitors.c.admin_state_up).where(health_monitors.c.id == pool_monitors.c.monitor_id).scalar_subquery()
-    values = {"status": sa.case((up, str(Status.ACTIVE)), else_=str(Status.DISABLED)), "status_description": ""}
-    statement = sa.update(pool_monitors).where(pool_monitors.c.pool_id == pool_id, pool_monitors.c.status.in_(statuses))
-    conn.execute(statement.values(**values))
+def settle(conn: Connection, pool_ids: Collection[str], statuses: Collection[Status]) -> None:
+    """The associations of the pools that are in ``statuses`` become ACTIVE, or DISABLED where the monitor is."""
+    for ids in chunks(pool_ids):
+        conn.execute(_SETTLE, {"ids": ids, "statuses": statuses})
+
+
+_OF_POOLS = pool_monitors.c.pool_id.in_(sa.bindparam("ids"))
+_SELECT_OF_POOLS = (
+    sa.select(pool_monitors.c.pool_id, pool_monitors.c.status, health_monitors)
+    .join(health_monitors, health_monitors.c.id == pool_monitors.c.monitor_id)
+    .where(_OF_POOLS)
+    .order_by(health_monitors.c.created_at, health_monitors.c.id)
+)
+_CHECKED = (
+    sa.select(pool_monitors.c.pool_id)
+    .join(health_monitors, health_monitors.c.id == pool_monitors.c.monitor_id)
+    .where(_OF_POOLS, health_monitors.c.admin_state_up)
+)
+_UP = sa.select(health_monitors.c.admin_state_up).where(health_monitors.c.id == pool_monitors.c.monitor_id).scalar_subquery()
+_SETTLE = (
+    sa.update(pool_monitors)
+    .where(_OF_POOLS, pool_monitors.c.status.in_(sa.bindparam("statuses")))
+    .values(status=sa.case((_UP, str(Status.ACTIVE)), else_=str(Status.DISABLED)), status_description="")
+)
 
 
 def fail(conn: Connection, pool_id: str, errors: Mapping[str, str]) -> None:

@@ -39,6 +39,30 @@ def find(conn: Connection, pool_id: str) -> Row[Any] | None:
     return conn.execute(_SELECT.where(pools.c.id == pool_id)).one_or_none()
 
 
+CONTENTS = (
+    sa.exists().where(members.c.pool_id == pools.c.id).label("has_members"),
+    sa.exists().where(pool_monitors.c.pool_id == pools.c.id).label("has_monitors"),
+)
+"""To be selected with a pool: whether there is anything in it. Many a VIP is made before its pool's members are."""
+
+
+def outline(conn: Connection, pool_id: str) -> Row[Any] | None:
+    """What a VIP asks of its pool, with :data:`CONTENTS`."""
+    return conn.execute(_OUTLINE, {"id": pool_id}).one_or_none()
+
+
+_OUTLINE = sa.select(
+    pools.c.id,
+    pools.c.tenant_id,
+    pools.c.protocol,
+    pools.c.lb_method,
+    pools.c.admin_state_up,
+    pools.c.service_type_id,
+    pools.c.vip_id,
+    *CONTENTS,
+).where(pools.c.id == sa.bindparam("id"))
+
+
 def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
     return fetch(conn, matching(conn, _SELECT, COLUMNS, listing), listing)
 
@@ -71,17 +95,30 @@ def vip_ids(conn: Connection, pool_ids: Collection[str]) -> dict[str, str | None
 
 def by_vips(conn: Connection, vip_ids: Collection[str]) -> list[Row[Any]]:
     """The pools of these VIPs."""
-    return [row for ids in chunks(vip_ids) for row in conn.execute(sa.select(pools).where(pools.c.vip_id.in_(ids)))]
+    return [row for ids in chunks(vip_ids) for row in conn.execute(_BY_VIPS, {"ids": ids})]
 
 
-def by_ids(conn: Connection, pool_ids: Collection[str]) -> list[Row[Any]]:
-    return [row for ids in chunks(pool_ids) for row in conn.execute(sa.select(pools).where(pools.c.id.in_(ids)))]
+_BY_VIPS = sa.select(pools).where(pools.c.vip_id.in_(sa.bindparam("ids")))
 
 
-def take(conn: Connection, pool_id: str, vip_id: str) -> bool:
-    """Give the pool its VIP, unless it has another one or is gone."""
-    free = sa.or_(pools.c.vip_id.is_(None), pools.c.vip_id == vip_id)
-    return conn.execute(sa.update(pools).where(pools.c.id == pool_id, free).values(vip_id=vip_id)).rowcount == 1
+def take(conn: Connection, pool_id: str, vip_id: str, lb_method: str | None = None) -> bool:
+    """Give the pool its VIP, unless it has another one or is gone.
+
+    :param lb_method: nor if it balances in another way than this; None = in whatever way.
+    """
+    values = {"pool": pool_id, "vip": vip_id}
+    if lb_method is None:
+        return conn.execute(_TAKE, values).rowcount == 1
+    return conn.execute(_TAKE_FITTING, {**values, "method": lb_method}).rowcount == 1
+
+
+_VIP = sa.bindparam("vip", type_=pools.c.vip_id.type)
+_TAKE = (
+    sa.update(pools)
+    .where(pools.c.id == sa.bindparam("pool"), sa.or_(pools.c.vip_id.is_(None), pools.c.vip_id == _VIP))
+    .values(vip_id=_VIP)
+)
+_TAKE_FITTING = _TAKE.where(pools.c.lb_method == sa.bindparam("method"))
 
 
 def free(conn: Connection, vip_id: str) -> str | None:
@@ -96,13 +133,20 @@ def update(conn: Connection, pool_id: str, values: Mapping[str, Any]) -> None:
     conn.execute(sa.update(pools).where(pools.c.id == pool_id).values(**values))
 
 
-def settle(conn: Connection, pool_id: str, statuses: Collection[Status]) -> None:
-    """The pool, if it is in one of ``statuses``, becomes ACTIVE, or DISABLED where it is down by its owner's will."""
-    values = {
-        "status": sa.case((pools.c.admin_state_up, str(Status.ACTIVE)), else_=str(Status.DISABLED)),
-        "status_description": "",
-    }
-    conn.execute(sa.update(pools).where(pools.c.id == pool_id, pools.c.status.in_(statuses)).values(**values))
+def settle(conn: Connection, pool_ids: Collection[str], statuses: Collection[Status]) -> None:
+    """Those of the pools that are in one of ``statuses`` become ACTIVE, or DISABLED where they are down by their owner's will."""
+    for ids in chunks(pool_ids):
+        conn.execute(_SETTLE, {"ids": ids, "statuses": statuses})
+
+
+_SETTLE = (
+    sa.update(pools)
+    .where(pools.c.id.in_(sa.bindparam("ids")), pools.c.status.in_(sa.bindparam("statuses")))
+    .values(
+        status=sa.case((pools.c.admin_state_up, str(Status.ACTIVE)), else_=str(Status.DISABLED)),
+        status_description="",
+    )
+)
 
 
 def delete(conn: Connection, pool_id: str) -> None:

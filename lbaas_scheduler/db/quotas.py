@@ -30,7 +30,12 @@ _KEY = ("tenant_id", "resource")
 
 def limit(conn: Connection, tenant_id: str, resource: str) -> int | None:
     """The tenant's own limit; None = the default holds."""
-    return conn.scalar(sa.select(quotas.c.limit).where(quotas.c.tenant_id == tenant_id, quotas.c.resource == resource))
+    return conn.scalar(_LIMIT, {"tenant": tenant_id, "resource": resource})
+
+
+_LIMIT = sa.select(quotas.c.limit).where(
+    quotas.c.tenant_id == sa.bindparam("tenant"), quotas.c.resource == sa.bindparam("resource")
+)
 
 
 def limits(conn: Connection, tenant_id: str | None = None) -> dict[str, dict[str, int]]:

@@ -42,20 +42,21 @@ def delete(conn: sa.Connection, service_type_id: str) -> bool:
 
 
 def get(conn: sa.Connection, service_type_id: str) -> ServiceType | None:
-    return _first(conn, service_types.c.id == service_type_id)
+    return _first(_read(conn, _BY_ID, wanted=service_type_id))
 
 
 def find(conn: sa.Connection, name_or_id: str | None) -> ServiceType | None:
     """By id, else by name, else by name in whatever case (LBaaS v1 lowers it); None = the default one. Enabled or not."""
     if name_or_id is None:
-        return _first(conn, service_types.c.default_slot == 1)
-    found = _first(conn, service_types.c.id == name_or_id) or _first(conn, service_types.c.name == name_or_id)
-    return found or next((it for it in list_all(conn) if it.name.lower() == name_or_id.lower()), None)
+        return _first(_read(conn, _DEFAULT))
+    found = _read(conn, _NAMED, wanted=name_or_id)
+    exact = _first([it for it in found if it.id == name_or_id]) or _first(found)
+    return exact or next((it for it in list_all(conn) if it.name.lower() == name_or_id.lower()), None)
 
 
 def list_all(conn: sa.Connection) -> list[ServiceType]:
     """Every service type, by name. There are few."""
-    return _read(conn)
+    return _read(conn, _ALL)
 
 
 def users(conn: sa.Connection, service_type_id: str) -> dict[str, int]:
@@ -87,22 +88,31 @@ def _insert_definitions(conn: sa.Connection, service_type: ServiceType) -> None:
         conn.execute(sa.insert(service_definitions), rows)
 
 
-def _first(conn: sa.Connection, *conditions: sa.ColumnElement[bool]) -> ServiceType | None:
-    return next(iter(_read(conn, *conditions)), None)
+def _first(found: list[ServiceType]) -> ServiceType | None:
+    return next(iter(found), None)
 
 
-def _read(conn: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[ServiceType]:
-    rows = conn.execute(sa.select(service_types).where(*conditions).order_by(service_types.c.name)).all()
-    definitions = _definitions(conn, [row.id for row in rows])
-    return [_from_row(row, definitions.get(row.id, [])) for row in rows]
+def _read(conn: sa.Connection, query: sa.Select[Any], **values: str) -> list[ServiceType]:
+    """A row for each definition, or one for a service type that has none."""
+    rows: dict[str, list[Any]] = defaultdict(list)
+    for row in conn.execute(query, values):
+        rows[row.id].append(row)
+    return [_from_row(of_one[0], _definitions(of_one)) for of_one in rows.values()]
 
 
-def _definitions(conn: sa.Connection, ids: Iterable[str]) -> dict[str, list[ServiceDefinition]]:
-    wanted = sa.select(service_definitions).where(service_definitions.c.service_type_id.in_(list(ids)))
-    found: dict[str, list[ServiceDefinition]] = defaultdict(list)
-    for row in conn.execute(wanted.order_by(service_definitions.c.service)):
-        found[row.service_type_id].append(ServiceDefinition(row.service, row.plugin, row.driver))
-    return found
+def _definitions(rows: Iterable[Any]) -> Iterable[ServiceDefinition]:
+    return (ServiceDefinition(row.service, row.plugin, row.driver) for row in rows if row.service is not None)
+
+
+_WANTED: sa.BindParameter[str] = sa.bindparam("wanted")
+_ALL = (
+    sa.select(service_types, service_definitions.c.service, service_definitions.c.plugin, service_definitions.c.driver)
+    .select_from(service_types.outerjoin(service_definitions, service_definitions.c.service_type_id == service_types.c.id))
+    .order_by(service_types.c.name, service_definitions.c.service)
+)
+_DEFAULT = _ALL.where(service_types.c.default_slot == 1)
+_BY_ID = _ALL.where(service_types.c.id == _WANTED)
+_NAMED = _ALL.where(sa.or_(service_types.c.id == _WANTED, service_types.c.name == _WANTED))
 
 
 def _from_row(row: Any, definitions: Iterable[ServiceDefinition]) -> ServiceType:

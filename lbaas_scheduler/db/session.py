@@ -173,12 +173,12 @@ class Database:
         )(next_attempt)
         try:
             return repeating()
-        except _FAULTS as error:
-            if faults.is_transient(error):
-                raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
-            if faults.is_refused(error):
+        except _FAULTS as last:
+            if faults.is_transient(last):
+                raise Unavailable(dependency="The database", reason=faults.first_line(last)) from last
+            if faults.is_refused(last):
                 name = self.engine.url.database
-                raise ConfigurationError(reason=f"[database] connection ({name}): {faults.first_line(error)}") from error
+                raise ConfigurationError(reason=f"[database] connection ({name}): {faults.first_line(last)}") from last
             raise
 
     def _sum_of_pauses(self) -> float:

@@ -43,7 +43,10 @@ def find(conn: Connection, vip_id: str) -> Row[Any] | None:
 
 
 def by_ids(conn: Connection, vip_ids: Collection[str]) -> list[Row[Any]]:
-    return [row for ids in chunks(vip_ids) for row in conn.execute(sa.select(vips).where(vips.c.id.in_(ids)))]
+    return [row for ids in chunks(vip_ids) for row in conn.execute(_BY_IDS, {"ids": ids})]
+
+
+_BY_IDS = sa.select(vips).where(vips.c.id.in_(sa.bindparam("ids")))
 
 
 def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
@@ -58,13 +61,20 @@ def set_status(conn: Connection, vip_id: str, status: str, description: str = ""
     update(conn, vip_id, {"status": status, "status_description": description})
 
 
-def settle(conn: Connection, vip_id: str, statuses: Collection[Status]) -> None:
-    """The VIP, if it is in one of ``statuses``, becomes ACTIVE, or DISABLED where it is down by its owner's will."""
-    values = {
-        "status": sa.case((vips.c.admin_state_up, str(Status.ACTIVE)), else_=str(Status.DISABLED)),
-        "status_description": "",
-    }
-    conn.execute(sa.update(vips).where(vips.c.id == vip_id, vips.c.status.in_(statuses)).values(**values))
+def settle(conn: Connection, vip_ids: Collection[str], statuses: Collection[Status]) -> None:
+    """Those of the VIPs that are in one of ``statuses`` become ACTIVE, or DISABLED where they are down by their owner's will."""
+    for ids in chunks(vip_ids):
+        conn.execute(_SETTLE, {"ids": ids, "statuses": statuses})
+
+
+_SETTLE = (
+    sa.update(vips)
+    .where(vips.c.id.in_(sa.bindparam("ids")), vips.c.status.in_(sa.bindparam("statuses")))
+    .values(
+        status=sa.case((vips.c.admin_state_up, str(Status.ACTIVE)), else_=str(Status.DISABLED)),
+        status_description="",
+    )
+)
 
 
 def on_device(conn: Connection, device_id: str, vip_ids: Collection[str]) -> set[str]:

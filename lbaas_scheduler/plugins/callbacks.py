@@ -31,6 +31,9 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 MAX_PAGE = 10_000
 
+Reported = tuple[str, Result]
+"""A device's id, and what came of a VIP on it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -44,7 +47,7 @@ class Outcome:
 class Reports(Protocol):
     """What becomes of reports: see :class:`lbaas_scheduler.plugins.loadbalancer.reports.Reports`."""
 
-    def apply_results(self, conn: sa.Connection, device_id: str, results: Sequence[Result]) -> Outcome: ...
+    def apply_reports(self, conn: sa.Connection, reports: Sequence[Reported]) -> Outcome: ...
 
     def apply_stats(self, conn: sa.Connection, stats: Mapping[str, VipStats], device_id: str | None = None) -> None: ...
 
@@ -136,10 +139,10 @@ class AgentCallbacks:
         return [to_document(deployment) for deployment in self._database.read(work)]
 
     @_expecting
-    def report_results(self, context: Any, host: str, device_id: str, results: Sequence[Any]) -> None:
-        """What came of applying and removing VIPs. On return they are recorded, or not worth it. May be repeated."""
-        understood = [result for document in results if (result := _read(Result, host, document)) is not None]
-        self._apply(host, device_id, understood)
+    def report_results(self, context: Any, host: str, results: Mapping[str, Sequence[Any]]) -> None:
+        """What came of applying and removing VIPs, by device. On return it is recorded, or not worth it. May be repeated."""
+        read = ((device_id, _read(Result, host, document)) for device_id, documents in results.items() for document in documents)
+        self._apply(host, [(device_id, result) for device_id, result in read if result is not None])
 
     def report_stats(self, context: Any, host: str, device_id: str, stats: Mapping[str, Any]) -> None:
         """Counters and member health. Cast."""
@@ -151,13 +154,15 @@ class AgentCallbacks:
 
         self._database.write(work)
 
-    def _apply(self, host: str, device_id: str, results: Sequence[Result]) -> None:
+    def _apply(self, host: str, reports: Sequence[Reported]) -> None:
         """Record results together; if one of them cannot be, the others are, one by one."""
 
         def work(conn: sa.Connection) -> Outcome:
-            return self._reports.apply_results(conn, device_id, results) if _drives(conn, host, device_id) else Outcome()
+            driven = _driven(conn, host, {device_id for device_id, _ in reports})
+            believed = [it for it in reports if it[0] in driven]
+            return self._reports.apply_reports(conn, believed) if believed else Outcome()
 
-        if not results:
+        if not reports:
             return
         try:
             outcome = self._database.write(work)
@@ -165,12 +170,13 @@ class AgentCallbacks:
             # The agent repeats its report until somebody has recorded it.
             raise
         except Exception:
-            if len(results) == 1:
+            if len(reports) == 1:
                 # Not the agent's to repeat for ever: the VIP stays due and is cast again.
-                LOG.exception("The result of VIP %s on device %s cannot be recorded", results[0].vip_id, device_id)
+                device_id, result = reports[0]
+                LOG.exception("The result of VIP %s on device %s cannot be recorded", result.vip_id, device_id)
                 return
-            for result in results:
-                self._apply(host, device_id, [result])
+            for it in reports:
+                self._apply(host, [it])
         else:
             self._reports.dispose(outcome.gone)
             if outcome.moved:
@@ -179,10 +185,14 @@ class AgentCallbacks:
 
 
 def _drives(conn: sa.Connection, host: str, device_id: str) -> bool:
-    if device_agents.drives(conn, host, device_id):
-        return True
-    LOG.info("The agent on %s speaks of device %s, which is not its own (any more); ignored", host, device_id)
-    return False
+    return bool(_driven(conn, host, {device_id}))
+
+
+def _driven(conn: sa.Connection, host: str, device_ids: set[str]) -> set[str]:
+    driven = device_agents.driven(conn, host, device_ids)
+    for device_id in sorted(device_ids - driven):
+        LOG.info("The agent on %s speaks of device %s, which is not its own (any more); ignored", host, device_id)
+    return driven
 
 
 def _read(kind: type[T], host: str, document: Any) -> T | None:

@@ -4,7 +4,7 @@ on the way, stays due and is sent again by the reconciler."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_messaging import MessageDeliveryFailure
 
-from lbaas_scheduler.db import deployments, device_agents, devices
+from lbaas_scheduler.db import addressed, devices
 from lbaas_scheduler.db.deployments import DeploymentRow
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.assignments import Move
@@ -20,6 +20,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Version
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.domain.loadbalancers import Vip
 from lbaas_scheduler.errors import LBaaSError
+from lbaas_scheduler.rpc.agent_api import VipChange
 from lbaas_scheduler.rpc.codec import encode_device
 from lbaas_scheduler.sdk.networks import Wirings
 
@@ -27,6 +28,12 @@ LOG = logging.getLogger(__name__)
 
 Documents = Callable[[sa.Connection, Collection[str]], Mapping[str, Vip]]
 """Builds VIPs from their rows; those that are gone are left out."""
+
+MAX_PER_MESSAGE = 20
+"""So many VIPs go into one message: with hundreds of members each, it is still one that brokers take."""
+
+MAX_KNOWN_DEVICES = 10_000
+"""Devices kept in memory; some kilobytes each."""
 
 LoadsWirings = Callable[[sa.Connection, Mapping[str, Device], Collection[str]], Wirings]
 
@@ -40,7 +47,17 @@ class Agents(Protocol):
 
     def delete_vip(self, host: str, device: Mapping[str, Any], vip_id: str, version: Version) -> None: ...
 
+    def change_vips(self, host: str, changes: Sequence[VipChange]) -> None: ...
+
     def resync(self, host: str, device_id: str | None = None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A device, and what its agent is told of it."""
+
+    device: Device
+    document: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +69,14 @@ class _Order:
     device: Mapping[str, Any]
     vip: Vip | None
     wiring: Mapping[str, Any]
+
+    @property
+    def change(self) -> VipChange:
+        row = self.row
+        if self.vip is None or row.removing:
+            return VipChange("delete_vip", {"device": self.device, "vip_id": row.resource_id, "version": row.version})
+        verb = "create_vip" if row.applied_revision == 0 else "update_vip"
+        return VipChange(verb, {"device": self.device, "deployment": Deployment(self.vip, row.version, self.wiring)})
 
 
 class Caster:
@@ -66,6 +91,7 @@ class Caster:
         self._agents = agents
         self._load_vips = load_vips
         self._wirings = wirings
+        self._known: dict[str, _Known] = {}
 
     def cast(self, vip_ids: Collection[str]) -> set[str]:
         """Send each VIP's whole desired state to its device's agent; what is settled is left out. Never raises.
@@ -79,15 +105,15 @@ class Caster:
         except (LBaaSError, db_exception.DBError, sa.exc.SQLAlchemyError) as error:
             LOG.warning("Nothing could be read to be cast, it will be later: %s", error)
             return set(vip_ids)
-        for number, order in enumerate(orders):
+        messages = _messages(orders)
+        for number, message in enumerate(messages):
             try:
-                self._send(order)
+                self._send(message)
             except MessageDeliveryFailure as error:
                 # Each further try would wait for the broker anew.
-                LOG.warning("The message bus is away; %d casts wait: %s", len(orders) - number, error)
-                return {unsent.row.resource_id for unsent in orders[number:]}
-            except Exception:
-                LOG.exception("VIP %s could not be cast to %s", order.row.resource_id, order.host)
+                unsent = {order.row.resource_id for later in messages[number:] for order in later}
+                LOG.warning("The message bus is away; %d casts wait: %s", len(unsent), error)
+                return unsent
         return set()
 
     def announce(self, moves: Iterable[Move]) -> None:
@@ -112,34 +138,64 @@ class Caster:
         return True
 
     def _orders(self, conn: sa.Connection, vip_ids: Collection[str]) -> list[_Order]:
-        due = [row for row in deployments.for_resources(conn, vip_ids) if row.due_at is not None]
-        device_ids = {row.device_id for row in due}
-        hosts = {device_id: binding.host for device_id, binding in device_agents.by_devices(conn, device_ids).items()}
-        stored = devices.by_ids_stored(conn, device_ids)
-        documents = {device_id: encode_device(it.device, it.secret) for device_id, it in stored.items()}
-        wirings = self._wirings(conn, {id_: it.device for id_, it in stored.items()}, [row.resource_id for row in due])
-        vips = self._vips(conn, [row.resource_id for row in due if not row.removing])
+        due = addressed.due(conn, vip_ids)
+        known = self._devices(conn, {it.row.device_id: it.generation for it in due})
+        wirings = self._wirings(conn, {id_: it.device for id_, it in known.items()}, [it.row.resource_id for it in due])
+        vips = self._vips(conn, [it.row.resource_id for it in due if not it.row.removing])
         orders = []
-        for row in due:
-            if row.device_id not in hosts:
+        for it in due:
+            row = it.row
+            if it.host is None or row.device_id not in known:
                 LOG.warning("No agent drives device %s; %s waits for one", row.device_id, row.resource_id)
             elif not row.removing and row.resource_id not in vips:
                 LOG.warning("Deployment of %s on device %s has no VIP that could be built", row.resource_id, row.device_id)
             else:
                 wiring = wirings.get((row.resource_id, row.device_id), {})
-                orders.append(_Order(row, hosts[row.device_id], documents[row.device_id], vips.get(row.resource_id), wiring))
+                orders.append(_Order(row, it.host, known[row.device_id].document, vips.get(row.resource_id), wiring))
         return orders
+
+    def _devices(self, conn: sa.Connection, generations: Mapping[str, int]) -> dict[str, _Known]:
+        """Those of the devices that exist. What an agent is told of one is read anew only after it changed."""
+        known = self._known
+        fresh = {id_ for id_, generation in generations.items() if id_ in known and known[id_].device.generation == generation}
+        missing = generations.keys() - fresh
+        if missing:
+            read = devices.by_ids_stored(conn, missing)
+            if len(known) + len(read) > MAX_KNOWN_DEVICES:
+                # A new one, since other threads may be reading the old one.
+                known = self._known = {}
+            known.update((id_, _Known(it.device, encode_device(it.device, it.secret))) for id_, it in read.items())
+        return {id_: known[id_] for id_ in generations if id_ in known}
 
     def _vips(self, conn: sa.Connection, vip_ids: Collection[str]) -> Mapping[str, Vip]:
         return build_each(lambda ids: self._load_vips(conn, ids), vip_ids)
 
-    def _send(self, order: _Order) -> None:
-        row = order.row
-        if order.vip is None or row.removing:
-            self._agents.delete_vip(order.host, order.device, row.resource_id, row.version)
-            return
-        send = self._agents.create_vip if row.applied_revision == 0 else self._agents.update_vip
-        send(order.host, order.device, Deployment(order.vip, row.version, order.wiring))
+    def _send(self, message: Sequence[_Order]) -> None:
+        """:raises MessageDeliveryFailure: the bus is away."""
+        host, changes = message[0].host, [order.change for order in message]
+        try:
+            if len(changes) > 1:
+                self._agents.change_vips(host, changes)
+            else:
+                getattr(self._agents, changes[0].verb)(host, **changes[0].arguments)
+        except MessageDeliveryFailure:
+            raise
+        except Exception:
+            if len(message) > 1:
+                for order in message:
+                    self._send([order])
+                return
+            LOG.exception("VIP %s could not be cast to %s", message[0].row.resource_id, host)
+
+
+def _messages(orders: Sequence[_Order]) -> list[Sequence[_Order]]:
+    """What goes to one agent goes together: a message costs broker and agent more than what is in it."""
+    of_host: dict[str, list[_Order]] = {}
+    for order in orders:
+        of_host.setdefault(order.host, []).append(order)
+    return [
+        found[start : start + MAX_PER_MESSAGE] for found in of_host.values() for start in range(0, len(found), MAX_PER_MESSAGE)
+    ]
 
 
 def build_each(load: Callable[[Collection[str]], Mapping[str, Vip]], vip_ids: Collection[str]) -> dict[str, Vip]:

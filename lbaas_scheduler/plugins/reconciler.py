@@ -144,7 +144,7 @@ class Reconciler:
             return Outcome()
         cause = self._cause(conn, row)
         LOG.warning("%s on device %s is overdue: %s", row.resource_id, row.device_id, cause)
-        return self._reports.apply_results(conn, row.device_id, [Result(row.resource_id, row.version, cause)])
+        return self._reports.apply_reports(conn, [(row.device_id, Result(row.resource_id, row.version, cause))])
 
     def _cause(self, conn: sa.Connection, row: DeploymentRow) -> str:
         binding = device_agents.by_devices(conn, [row.device_id]).get(row.device_id)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import oslo_messaging
@@ -14,6 +15,14 @@ from lbaas_scheduler.rpc.transport import delivering, get_client, service_contex
 
 DeviceDocument = Mapping[str, Any]
 """A device as :func:`~lbaas_scheduler.rpc.codec.encode_device` makes it, its secret sealed."""
+
+
+@dataclass(frozen=True, slots=True)
+class VipChange:
+    """``verb``: a method of :class:`AgentAPI` that is about one VIP; ``arguments``: what it takes beside the host."""
+
+    verb: str
+    arguments: Mapping[str, Any]
 
 
 class AgentAPI:
@@ -39,6 +48,10 @@ class AgentAPI:
         """Remove a VIP. ``version`` is the deployment's desired one, higher than that of the last apply."""
         self._cast(host, "delete_vip", device=device, vip_id=vip_id, version=to_document(version))
 
+    def change_vips(self, host: str, changes: Sequence[VipChange]) -> None:
+        """As calling the methods that are named, one after the other, but in one message."""
+        self._cast(host, "change_vips", changes=[{"verb": it.verb, **_encoded(it.arguments)} for it in changes])
+
     def resync(self, host: str, device_id: str | None = None) -> None:
         """Compare one device, or all of the agent, with what is desired, and repair."""
         self._cast(host, "resync", device_id=device_id)
@@ -50,3 +63,8 @@ class AgentAPI:
     def _cast(self, host: str, method: str, **arguments: Any) -> None:
         with delivering():
             self._client.prepare(server=host).cast(service_context(), method, **arguments)
+
+
+def _encoded(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A device is a document already."""
+    return {name: value if name == "device" else to_document(value) for name, value in arguments.items()}

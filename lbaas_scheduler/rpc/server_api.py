@@ -74,9 +74,10 @@ class ServerAPI:
         documents = self._call("get_deployments", host=host, device_id=device_id, vip_ids=list(vip_ids))
         return [from_document(Deployment, document) for document in documents]
 
-    def report_results(self, host: str, device_id: str, results: Sequence[Result]) -> None:
-        """What came of applies and removals. A call: on return a server has them. May be repeated."""
-        self._call("report_results", host=host, device_id=device_id, results=to_document(results))
+    def report_results(self, host: str, results: Mapping[str, Sequence[Result]]) -> None:
+        """What came of applies and removals, by device id. A call: on return a server has it. May be repeated."""
+        documents = {device_id: to_document(of_device) for device_id, of_device in results.items()}
+        self._call("report_results", host=host, results=documents)
 
     def report_stats(self, host: str, device_id: str, stats: Mapping[str, VipStats]) -> None:
         """Counters and member health (cast): a lost one is replaced by the next."""

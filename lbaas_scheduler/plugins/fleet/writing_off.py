@@ -92,4 +92,4 @@ class WritingOff:
         if not waiting:
             return None
         confirmed = [Result(row.resource_id, row.version, removed=True) for row in waiting]
-        return len(waiting), list(self._reports.apply_results(conn, device_id, confirmed).gone)
+        return len(waiting), list(self._reports.apply_reports(conn, [(device_id, it) for it in confirmed]).gone)

@@ -54,10 +54,10 @@ def status_after(vip_id: str | None, admin_state_up: bool, pending: Status = Sta
 
 def rest(conn: Connection, pool_id: str) -> None:
     """The pool has no VIP any more: no device is waited for, and no device's health check says anything."""
-    members.delete_leaving(conn, pool_id)
-    members.settle(conn, pool_id, (*UNSETTLED, Status.INACTIVE))
-    pools.settle(conn, pool_id, UNSETTLED)
-    pool_monitors.settle(conn, pool_id, UNSETTLED)
+    members.delete_leaving(conn, [pool_id])
+    members.settle(conn, [pool_id], (*UNSETTLED, Status.INACTIVE))
+    pools.settle(conn, [pool_id], UNSETTLED)
+    pool_monitors.settle(conn, [pool_id], UNSETTLED)
 
 
 def check_fit(conn: Connection, service: Service, vip_ids: Collection[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection, Row
 
-from lbaas_scheduler.db import members, networks, pool_monitors, pools, vips
+from lbaas_scheduler.db import desired, members, pool_monitors
 from lbaas_scheduler.domain.loadbalancers import (
     HealthMonitor,
     Member,
@@ -27,38 +27,26 @@ def load(conn: Connection, vip_ids: Collection[str]) -> dict[str, Vip]:
 
     Members and monitors that are being deleted are no part of it; pending, failed and inactive ones are.
     """
-    rows = [row for row in vips.by_ids(conn, vip_ids) if row.pool_id is not None]
-    built = _pools(conn, {row.pool_id for row in rows})
-    places = networks.places(conn, {row.subnet_id for row in rows})
-    return {row.id: _vip(row, built[row.pool_id], places) for row in rows if row.pool_id in built}
+    rows = desired.rows(conn, vip_ids)
+    members_of = _members(conn, {row.pool_id for row in rows if row.has_members})
+    monitors_of = _monitors(conn, {row.pool_id for row in rows if row.has_monitors})
+    return {row.id: _vip(row, members_of, monitors_of) for row in rows}
 
 
 def pool_of(conn: Connection, row: Row[Any]) -> Pool:
-    """A pool of which the row was read, with its members and monitors."""
-    return _pool(row, _members(conn, {row.id}), _monitors(conn, {row.id}))
-
-
-def monitors(conn: Connection, pool_id: str) -> tuple[HealthMonitor, ...]:
-    return _monitors(conn, {pool_id}).get(pool_id, ())
-
-
-def _pools(conn: Connection, pool_ids: Collection[str]) -> dict[str, Pool]:
-    members_of = _members(conn, pool_ids)
-    monitors_of = _monitors(conn, pool_ids)
-    return {row.id: _pool(row, members_of, monitors_of) for row in pools.by_ids(conn, pool_ids)}
-
-
-def _pool(
-    row: Row[Any], members_of: Mapping[str, tuple[Member, ...]], monitors_of: Mapping[str, tuple[HealthMonitor, ...]]
-) -> Pool:
+    """A pool of which the outline was read, with its members and monitors."""
     return Pool(
         id=row.id,
         protocol=Protocol(row.protocol),
         lb_method=Method(row.lb_method),
         admin_state_up=row.admin_state_up,
-        members=members_of.get(row.id, ()),
-        health_monitors=monitors_of.get(row.id, ()),
+        members=_members(conn, {row.id}).get(row.id, ()) if row.has_members else (),
+        health_monitors=monitors(conn, row.id) if row.has_monitors else (),
     )
+
+
+def monitors(conn: Connection, pool_id: str) -> tuple[HealthMonitor, ...]:
+    return _monitors(conn, {pool_id}).get(pool_id, ())
 
 
 def _members(conn: Connection, pool_ids: Collection[str]) -> dict[str, tuple[Member, ...]]:
@@ -88,8 +76,17 @@ def _monitors(conn: Connection, pool_ids: Collection[str]) -> dict[str, tuple[He
     return {pool_id: tuple(each) for pool_id, each in found.items()}
 
 
-def _vip(row: Row[Any], pool: Pool, places: Mapping[str, networks.Place]) -> Vip:
-    place = places.get(row.subnet_id, networks.NOWHERE)
+def _vip(
+    row: Row[Any], members_of: Mapping[str, tuple[Member, ...]], monitors_of: Mapping[str, tuple[HealthMonitor, ...]]
+) -> Vip:
+    pool = Pool(
+        id=row.pool_id,
+        protocol=Protocol(row.pool_protocol),
+        lb_method=Method(row.pool_lb_method),
+        admin_state_up=row.pool_admin_state_up,
+        members=members_of.get(row.pool_id, ()),
+        health_monitors=monitors_of.get(row.pool_id, ()),
+    )
     return Vip(
         id=row.id,
         tenant_id=row.tenant_id,
@@ -97,8 +94,8 @@ def _vip(row: Row[Any], pool: Pool, places: Mapping[str, networks.Place]) -> Vip
         protocol_port=row.protocol_port,
         protocol=Protocol(row.protocol),
         pool=pool,
-        subnet_cidr=place.cidr,
-        network_id=place.network_id,
+        subnet_cidr=row.cidr or "",
+        network_id=row.network_id or "",
         connection_limit=row.connection_limit,
         session_persistence=persistence_of(row.persistence_type, row.cookie_name),
         admin_state_up=row.admin_state_up,

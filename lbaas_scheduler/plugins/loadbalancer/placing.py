@@ -85,7 +85,7 @@ class Placing:
 
     def _plan(self, conn: Connection, context: RequestContext, values: dict[str, Any]) -> _Plan:
         check_hint(context, conn, values["device_id"])
-        row = pool_rules.find(conn, context, values["pool_id"])
+        row = pool_rules.outline(conn, context, values["pool_id"])
         same_tenant(context, values["tenant_id"], row.tenant_id)
         if row.protocol != values["protocol"]:
             raise ProtocolMismatch(vip_proto=values["protocol"], pool_proto=row.protocol)
@@ -157,14 +157,11 @@ class Placing:
 
         :returns: the VIP's own.
         """
-        if not pools.take(conn, values["pool_id"], values["id"]):
-            if pools.find(conn, values["pool_id"]) is None:
-                raise PoolNotFound(id=values["pool_id"])
-            raise VipExists(pool_id=values["pool_id"])
+        method, monitors = plan.needs
+        if not pools.take(conn, values["pool_id"], values["id"], method):
+            raise _untaken(conn, values["pool_id"])
         # From here the pool's row is locked: what is read of it now is what the first document will say, or a bump will follow.
-        row = pools.find(conn, values["pool_id"])
-        monitors = documents.monitors(conn, values["pool_id"])
-        if row is None or (Method(row.lb_method), monitors) != plan.needs:
+        if documents.monitors(conn, values["pool_id"]) != monitors:
             raise _Changed
         persistence = values["session_persistence"] or {}
         columns = {name: value for name, value in values.items() if name not in ("session_persistence", "device_id")}
@@ -182,6 +179,14 @@ class Placing:
         due_at = self._core.due_at()
         deployments.create(conn, values["id"], decision.device_id, epoch=decision.epoch, due_at=due_at)
         return columns
+
+
+def _untaken(conn: Connection, pool_id: str) -> Exception:
+    """Why a pool could not be taken."""
+    row = pools.outline(conn, pool_id)
+    if row is None:
+        return PoolNotFound(id=pool_id)
+    return _Changed() if row.vip_id is None else VipExists(pool_id=pool_id)
 
 
 def _for_tenants(error: NoValidDevice) -> NoValidDevice:

@@ -139,6 +139,11 @@ def find(conn: Connection, context: RequestContext, pool_id: str) -> Row[Any]:
     return visible(context, pools.find(conn, pool_id) if is_id(pool_id) else None, PoolNotFound(id=pool_id))
 
 
+def outline(conn: Connection, context: RequestContext, pool_id: str) -> Row[Any]:
+    """What a VIP asks of its pool. Errors as :func:`find`."""
+    return visible(context, pools.outline(conn, pool_id) if is_id(pool_id) else None, PoolNotFound(id=pool_id))
+
+
 def _documents(conn: Connection, asked: Listing, fields: Fields | None) -> list[Document]:
     """Three statements at most, however many pools."""
     rows = pools.rows(conn, asked)

@@ -9,11 +9,12 @@ from enum import Enum, auto
 from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import deployments, device_reports, members, moves, pending, pool_monitors, pool_stats, pools, vips
+from lbaas_scheduler.db.applied import Applied, settle_all
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result, VipStats
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import InvalidRequest
-from lbaas_scheduler.plugins.callbacks import Outcome
+from lbaas_scheduler.plugins.callbacks import Outcome, Reported
 from lbaas_scheduler.plugins.loadbalancer import removal
 from lbaas_scheduler.plugins.loadbalancer.changes import UNSETTLED
 from lbaas_scheduler.sdk.networks import NetworkConnector
@@ -41,18 +42,24 @@ class Reports:
     def __init__(self, connector: NetworkConnector) -> None:
         self._connector = connector
 
-    def apply_results(self, conn: Connection, device_id: str, results: Sequence[Result]) -> Outcome:
-        """Turn results into statuses.
+    def apply_reports(self, conn: Connection, reports: Sequence[Reported]) -> Outcome:
+        """Turn results into statuses. Costs the same number of statements for any number of VIPs that did as they were told.
 
         Results of old epochs and revisions change no status; those of VIPs that are gone are a warning.
 
         :returns: what is to be done after the commit.
         """
+        # Of VIPs that are on their way to a device, or that are leaving it.
+        roles = moves.roles(conn, [result.vip_id for _, result in reports])
+        simple: list[Reported] = []
+        others: list[Reported] = []
+        for device_id, result in reports:
+            is_simple = _is_simple(result) and (device_id, result.vip_id) not in roles
+            (simple if is_simple else others).append((device_id, result))
+        _confirm_all(conn, simple)
         # In one order always, so that two servers never wait for each other.
-        ordered = sorted(results, key=lambda each: each.vip_id)
-        # Of VIPs that are on their way to the device, or that are leaving it.
-        roles = moves.roles(conn, device_id, [result.vip_id for result in results])
-        fates = [(it.vip_id, self._apply(conn, device_id, it, roles.get(it.vip_id, ""))) for it in ordered]
+        others.sort(key=lambda it: it[1].vip_id)
+        fates = [(it.vip_id, self._apply(conn, on, it, roles.get((on, it.vip_id), ""))) for on, it in others]
         gone, moved = ([id_ for id_, fate in fates if fate is kind] for kind in (_Fate.GONE, _Fate.MOVED))
         return Outcome(gone, moved)
 
@@ -92,7 +99,7 @@ class Reports:
             return _Fate.STAYS
         arrived = role == moves.TARGET and moves.arrive(conn, result.vip_id, device_id)
         if arrived or not role:
-            confirm(conn, result.vip_id, result.object_errors)
+            confirm(conn, [result.vip_id], result.object_errors)
         return _Fate.MOVED if arrived else _Fate.STAYS
 
     def _remove(self, conn: Connection, device_id: str, result: Result) -> bool:
@@ -112,20 +119,37 @@ class Reports:
         return False
 
 
-def confirm(conn: Connection, vip_id: str, object_errors: Mapping[str, str]) -> None:
-    """The desired state of a VIP is applied: nothing below it waits any more, but for single objects that failed."""
-    errors = {object_id: description(text) for object_id, text in object_errors.items()}
-    vips.settle(conn, vip_id, UNSETTLED)
-    for row in pools.by_vips(conn, [vip_id]):
-        pools.settle(conn, row.id, UNSETTLED)
-        if row.id in errors:
-            pools.update(conn, row.id, {"status": Status.ERROR, "status_description": errors[row.id]})
-        members.delete_leaving(conn, row.id)
-        checked = pool_monitors.any_up(conn, row.id)
-        # Nothing checks the members any more: nobody can say that they are down.
-        members.settle(conn, row.id, UNSETTLED if checked else (*UNSETTLED, Status.INACTIVE))
-        pool_monitors.settle(conn, row.id, UNSETTLED)
-        _fail_objects(conn, row.id, errors)
+def confirm(conn: Connection, vip_ids: Collection[str], object_errors: Mapping[str, str] | None = None) -> None:
+    """The desired state of VIPs is applied: nothing below them waits any more, but for single objects that failed."""
+    errors = {object_id: description(text) for object_id, text in (object_errors or {}).items()}
+    vips.settle(conn, vip_ids, UNSETTLED)
+    pool_ids = {row.id for row in pools.by_vips(conn, vip_ids)}
+    pools.settle(conn, pool_ids, UNSETTLED)
+    for pool_id in pool_ids & errors.keys():
+        pools.update(conn, pool_id, {"status": Status.ERROR, "status_description": errors[pool_id]})
+    members.delete_leaving(conn, pool_ids)
+    checked = pool_monitors.checked(conn, pool_ids)
+    members.settle(conn, checked, UNSETTLED)
+    # Nothing checks these any more: nobody can say that they are down.
+    members.settle(conn, pool_ids - checked, (*UNSETTLED, Status.INACTIVE))
+    pool_monitors.settle(conn, pool_ids, UNSETTLED)
+    if errors:
+        for pool_id in pool_ids:
+            _fail_objects(conn, pool_id, errors)
+
+
+def _is_simple(result: Result) -> bool:
+    """Whether a VIP was applied, and all of it."""
+    return result.error is None and not result.removed and not result.object_errors
+
+
+def _confirm_all(conn: Connection, reports: Sequence[Reported]) -> None:
+    wanted = {Applied(it.vip_id, device_id, it.version): it for device_id, it in reports}
+    desired = settle_all(conn, wanted)
+    for stale in wanted.keys() - desired:
+        _note_stale(conn, stale.device_id, wanted[stale])
+    if desired:
+        confirm(conn, [it.resource_id for it in desired])
 
 
 def counters(stats: VipStats) -> dict[str, int]:

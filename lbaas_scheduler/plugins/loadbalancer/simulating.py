@@ -84,7 +84,7 @@ class Simulating:
             return Pool("", Protocol(values["protocol"] or Protocol.TCP), method, health_monitors=monitors), None
         if values["monitors"]:
             raise InvalidRequest(reason="the pool of 'pool_id' has its own monitors; leave out 'monitors'", attribute="monitors")
-        row = pool_rules.find(conn, context, values["pool_id"])
+        row = pool_rules.outline(conn, context, values["pool_id"])
         if values["protocol"] not in (None, row.protocol):
             raise ProtocolMismatch(vip_proto=values["protocol"], pool_proto=row.protocol)
         return documents.pool_of(conn, row), row.service_type_id or None

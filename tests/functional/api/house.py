@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipS
 from lbaas_scheduler.plugins.callbacks import AgentCallbacks
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
+from lbaas_scheduler.rpc.agent_api import VipChange
 from lbaas_scheduler.rpc.codec import to_document
 from tests.database import configured
 
@@ -65,6 +66,10 @@ class PromptAgents:
     def delete_vip(self, host: str, device: Mapping[str, Any], vip_id: str, version: Version) -> None:
         self._report("delete_vip", host, device, Result(vip_id, version, error=self.error, removed=self.error is None))
 
+    def change_vips(self, host: str, changes: Sequence[VipChange]) -> None:
+        for change in changes:
+            getattr(self, change.verb)(host, **change.arguments)
+
     def resync(self, host: str, device_id: str | None = None) -> None:
         self._check()
 
@@ -82,7 +87,7 @@ class PromptAgents:
         self.casts.append((verb, result.vip_id))
         if not self.idle:
             assert self.callbacks is not None
-            self.callbacks.report_results(None, host, device["id"], [to_document(result)])
+            self.callbacks.report_results(None, host, {device["id"]: [to_document(result)]})
 
     def _check(self) -> None:
         if self.away:

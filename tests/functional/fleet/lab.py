@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -25,6 +25,7 @@ from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
 from lbaas_scheduler.plugins.reconciler import Reconciler
+from lbaas_scheduler.rpc.agent_api import VipChange
 from lbaas_scheduler.rpc.codec import to_document
 from tests.database import configured
 
@@ -58,6 +59,10 @@ class Agents:
 
     def delete_vip(self, host: str, device: Mapping[str, Any], vip_id: str, version: Version) -> None:
         self._waiting.append((device["id"], lambda: self._remove(host, device["id"], vip_id, version)))
+
+    def change_vips(self, host: str, changes: Sequence[VipChange]) -> None:
+        for change in changes:
+            getattr(self, change.verb)(host, **change.arguments)
 
     def resync(self, host: str, device_id: str | None = None) -> None:
         self.resynced.append((host, device_id))
@@ -98,7 +103,7 @@ class Agents:
 
     def _report(self, host: str, device_id: str, result: Result) -> None:
         assert self.callbacks is not None
-        self.callbacks.report_results(None, host, device_id, [to_document(result)])
+        self.callbacks.report_results(None, host, {device_id: [to_document(result)]})
 
 
 class Lab:

@@ -198,12 +198,12 @@ class TestReturn:
         lab.check_all()
         row = lab.rows(bad)["a"]
         result = {"vip_id": bad, "version": list(row.version), "error": "no", "object_errors": {}, "removed": False}
-        lab.callbacks.report_results(None, "host-a", lab.ids["a"], [result])
+        lab.callbacks.report_results(None, "host-a", {lab.ids["a"]: [result]})
         lab.check_all()
         assert status(lab, "a") == "SYNCING"
         version = lab.rows(good)["a"].version
         result = {"vip_id": good, "version": list(version), "error": None, "object_errors": {}, "removed": False}
-        lab.callbacks.report_results(None, "host-a", lab.ids["a"], [result])
+        lab.callbacks.report_results(None, "host-a", {lab.ids["a"]: [result]})
         lab.check_all()
         assert status(lab, "a") == "ONLINE"
 

@@ -215,7 +215,7 @@ class TestASourceThatIsGone:
         lab.agents.work()
         row = lab.rows(vip_id)["a"]
         result = {"vip_id": vip_id, "version": list(row.version), "error": "busy", "object_errors": {}, "removed": False}
-        lab.callbacks.report_results(None, "host-a", lab.ids["a"], [result])
+        lab.callbacks.report_results(None, "host-a", {lab.ids["a"]: [result]})
         assert lab.status(vip_id) == "ACTIVE"
         assert lab.rows(vip_id)["a"].error == "busy"
 

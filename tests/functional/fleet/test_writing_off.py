@@ -70,7 +70,7 @@ def test_what_was_written_off_and_comes_back_is_to_let_go_of_all(lab: Lab) -> No
     assert desired(lab, "a") == []
     for vip_id, removed in ((deleted, False), (deleted, True), (moved, False), (moved, True)):
         result = {"vip_id": vip_id, "version": list(late), "error": None, "object_errors": {}, "removed": removed}
-        lab.callbacks.report_results(None, "host-a", lab.ids["a"], [result])
+        lab.callbacks.report_results(None, "host-a", {lab.ids["a"]: [result]})
     assert (lab.home(moved), lab.status(moved), lab.used()) == ("b", "ACTIVE", {"a": 0, "b": 1, "c": 0})
     lab.change("a")
     lab.registry.update(lab.ids["a"], {"admin_state": "enabled"})

@@ -164,7 +164,7 @@ class Lab:
         return self.report(Result(vip_id, version or self.version(vip_id), **outcome))
 
     def report(self, *results: Result, device_id: str = DEVICE) -> list[str]:
-        gone = self.database.write(lambda conn: self.reports.apply_results(conn, device_id, results)).gone
+        gone = self.database.write(lambda conn: self.reports.apply_reports(conn, [(device_id, it) for it in results])).gone
         self.reports.dispose(gone)
         return list(gone)
 

@@ -27,12 +27,13 @@ class RecordingReports:
         self.broken: set[str] = set()
         self.away = False
 
-    def apply_results(self, conn: sa.Connection, device_id: str, results: Sequence[Result]) -> Outcome:
+    def apply_reports(self, conn: sa.Connection, reports: Sequence[tuple[str, Result]]) -> Outcome:
+        results = [result for _, result in reports]
         if self.away:
             raise Unavailable(dependency="The database", reason="test")
         if self.broken & {result.vip_id for result in results}:
             raise ValueError("cannot be recorded")
-        self.results += [(device_id, result) for result in results]
+        self.results += reports
         return Outcome([result.vip_id for result in results if result.removed])
 
     def apply_stats(self, conn: sa.Connection, stats: Mapping[str, VipStats], device_id: str | None = None) -> None:
@@ -102,11 +103,11 @@ def test_results_are_taken_from_the_devices_own_agent_alone(
     callbacks: AgentCallbacks, reports: RecordingReports, device_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    callbacks.report_results(None, "host-2", device_id, [result("vip-1")])
-    callbacks.report_results(None, "host-1", "no-such-device", [result("vip-1")])
+    callbacks.report_results(None, "host-2", {device_id: [result("vip-1")]})
+    callbacks.report_results(None, "host-1", {"no-such-device": [result("vip-1")]})
     assert reports.results == []
     assert "The agent on host-2 speaks of device" in caplog.text
-    callbacks.report_results(None, "host-1", device_id, [result("vip-1"), result("vip-2", removed=True)])
+    callbacks.report_results(None, "host-1", {device_id: [result("vip-1"), result("vip-2", removed=True)]})
     assert [(it.vip_id, it.removed) for _, it in reports.results] == [("vip-1", False), ("vip-2", True)]
     assert reports.disposed == ["vip-2"]
 
@@ -117,11 +118,11 @@ def test_an_agent_that_lost_its_devices_is_not_believed(
     fleet.report("host-2")
     fleet.silence("host-1")
     fleet.assignments.take_over()
-    callbacks.report_results(None, "host-1", device_id, [result("vip-1")])
+    callbacks.report_results(None, "host-1", {device_id: [result("vip-1")]})
     callbacks.report_stats(None, "host-1", device_id, {"vip-1": to_document(VipStats())})
     assert (reports.results, reports.stats) == ([], [])
     assert callbacks.get_devices(None, "host-1") == []
-    callbacks.report_results(None, "host-2", device_id, [result("vip-1")])
+    callbacks.report_results(None, "host-2", {device_id: [result("vip-1")]})
     assert [it.vip_id for _, it in reports.results] == ["vip-1"]
 
 
@@ -129,12 +130,12 @@ def test_one_result_that_cannot_be_recorded_does_not_lose_the_others(
     callbacks: AgentCallbacks, reports: RecordingReports, device_id: str
 ) -> None:
     reports.broken = {"vip-2"}
-    callbacks.report_results(None, "host-1", device_id, [result("vip-1"), result("vip-2"), result("vip-3")])
+    callbacks.report_results(None, "host-1", {device_id: [result("vip-1"), result("vip-2"), result("vip-3")]})
     assert [it.vip_id for _, it in reports.results] == ["vip-1", "vip-3"]
 
 
 def test_a_result_that_is_no_result_is_left_out(callbacks: AgentCallbacks, reports: RecordingReports, device_id: str) -> None:
-    callbacks.report_results(None, "host-1", device_id, [None, {}, {"vip_id": 7}, result("vip-1")])
+    callbacks.report_results(None, "host-1", {device_id: [None, {}, {"vip_id": 7}, result("vip-1")]})
     assert [it.vip_id for _, it in reports.results] == ["vip-1"]
 
 
@@ -143,7 +144,7 @@ def test_an_agent_learns_that_the_database_is_away_and_keeps_its_results(
 ) -> None:
     reports.away = True
     with pytest.raises(Exception) as refused:  # noqa: PT011 - oslo.messaging wraps what is expected
-        callbacks.report_results(None, "host-1", device_id, [result("vip-1")])
+        callbacks.report_results(None, "host-1", {device_id: [result("vip-1")]})
     assert refused.value.exc_info[0] is Unavailable  # type: ignore[attr-defined]
 
 

@@ -54,6 +54,7 @@ def test_one_poisoned_vip_never_stops_ninety_nine(fleet: Fleet) -> None:
     fleet.poisoned = {"vip-42"}
     assert fleet.caster.cast(vips) == set()
     assert [vip_id for _, _, vip_id in fleet.bus.casts()] == [vip for vip in vips if vip != "vip-42"]
+    assert fleet.bus.together == [20, 20, 20, 20, 19]
 
 
 def test_a_broker_that_is_away_is_noticed_once_and_what_waits_is_told(fleet: Fleet) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,6 +22,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Version
 from lbaas_scheduler.domain.loadbalancers import Vip
 from lbaas_scheduler.plugins.agents import AgentDirectory
 from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.rpc.agent_api import VipChange
 from lbaas_scheduler.sdk.conformance import documents
 from lbaas_scheduler.sdk.handlers import DeviceHandler
 from lbaas_scheduler.vendors.fake.handler import FakeHandler
@@ -42,6 +43,7 @@ class Bus:
 
     away: bool = False
     sent: list[tuple[Any, ...]] = field(default_factory=list)
+    together: list[int] = field(default_factory=list)
     updated: list[tuple[str, bool]] = field(default_factory=list)
     resynced: list[tuple[str, str | None]] = field(default_factory=list)
 
@@ -53,6 +55,11 @@ class Bus:
 
     def delete_vip(self, host: str, device: Mapping[str, Any], vip_id: str, version: Version) -> None:
         self._send("delete", host, device["id"], vip_id, version)
+
+    def change_vips(self, host: str, changes: Sequence[VipChange]) -> None:
+        self.together.append(len(changes))
+        for change in changes:
+            getattr(self, change.verb)(host, **change.arguments)
 
     def resync(self, host: str, device_id: str | None = None) -> None:
         self._check()

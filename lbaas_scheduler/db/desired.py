@@ -1,0 +1,46 @@
+"""What devices are to have of VIPs, beside members and monitors: one statement, however many."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from lbaas_scheduler.db import pools as pool_store
+from lbaas_scheduler.db.chunks import chunks
+from lbaas_scheduler.db.models import pools, subnets, vips
+from lbaas_scheduler.db.rows import AnySelect
+
+
+def rows(conn: Connection, vip_ids: Collection[str]) -> list[Row[Any]]:
+    """VIPs that have a pool, with what is asked of it. ``cidr`` and ``network_id`` are None where the subnet is kept elsewhere.
+
+    ``has_members``, ``has_monitors``: whether it is worth reading them.
+    """
+    return [row for ids in chunks(vip_ids) for row in conn.execute(_ROWS, {"ids": ids})]
+
+
+_ROWS: AnySelect = (
+    sa.select(
+        vips.c.id,
+        vips.c.tenant_id,
+        vips.c.address,
+        vips.c.protocol_port,
+        vips.c.protocol,
+        vips.c.connection_limit,
+        vips.c.persistence_type,
+        vips.c.cookie_name,
+        vips.c.admin_state_up,
+        pools.c.id.label("pool_id"),
+        pools.c.protocol.label("pool_protocol"),
+        pools.c.lb_method.label("pool_lb_method"),
+        pools.c.admin_state_up.label("pool_admin_state_up"),
+        *pool_store.CONTENTS,
+        subnets.c.cidr,
+        subnets.c.network_id,
+    )
+    .select_from(vips.join(pools, pools.c.id == vips.c.pool_id).outerjoin(subnets, subnets.c.id == vips.c.subnet_id))
+    .where(vips.c.id.in_(sa.bindparam("ids")))
+)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from lbaas_scheduler.agent.changes import Change
+from lbaas_scheduler.agent.endpoint import AgentEndpoint
+from lbaas_scheduler.domain.deployments import Version
+from lbaas_scheduler.rpc.agent_api import AgentAPI, VipChange
+from lbaas_scheduler.rpc.codec import encode_device
+from lbaas_scheduler.rpc.server_api import Operation, SealedDevice
+from tests.agent_side import HOST, deployment, device
+
+
+class Workers:
+    def __init__(self) -> None:
+        self.offered: list[tuple[str, str, Operation]] = []
+
+    def offer(self, sealed: SealedDevice, changes: Iterable[Change], trusted: bool) -> None:
+        self.offered += [(sealed.device.id, change.vip_id, change.operation) for change in changes]
+
+
+class DirectAgentAPI(AgentAPI):
+    """Without a bus between client and endpoint."""
+
+    def __init__(self, endpoint: AgentEndpoint) -> None:
+        self._endpoint = endpoint
+
+    def _cast(self, _host: str, method: str, **arguments: Any) -> None:
+        getattr(self._endpoint, method)(None, **arguments)
+
+
+def test_changes_of_several_vips_come_in_one_message_and_one_bad_part_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    workers = Workers()
+    api = DirectAgentAPI(AgentEndpoint(workers, None, lambda: True))  # type: ignore[arg-type]
+    one, other = (encode_device(device(name), "") for name in ("d1", "d2"))
+    changes = [
+        VipChange("create_vip", {"device": one, "deployment": deployment("v1")}),
+        VipChange("resync", {}),
+        VipChange("update_vip", {"device": one}),
+        VipChange("update_vip", {"device": one, "deployment": "nonsense"}),
+        VipChange("delete_vip", {"device": other, "vip_id": "v2", "version": Version(1, 2)}),
+    ]
+    api.change_vips(HOST, changes)
+    assert [(vip_id, operation) for _, vip_id, operation in workers.offered] == [
+        ("v1", Operation.APPLY),
+        ("v2", Operation.REMOVE),
+    ]
+    assert len({device_id for device_id, *_ in workers.offered}) == 2
+    assert caplog.text.count("cannot be read") == 3

@@ -36,12 +36,13 @@ class Shelf:
 
     def take(self) -> str:
         """URL of a database with all tables and no rows."""
-        if not self._free:
-            url = self._server.create_database()
-            make_tables(url)
-            return url
-        url = self._free.pop()
-        empty(url)
+        while self._free:
+            url = self._free.pop()
+            if empty(url):
+                return url
+            self._server.drop_database(url)
+        url = self._server.create_database()
+        make_tables(url)
         return url
 
     def put_back(self, url: str) -> None:
@@ -54,20 +55,23 @@ def make_tables(url: str) -> None:
     database.dispose()
 
 
-def empty(url: str) -> None:
-    """Remove all rows of all tables, whoever still holds locks on them."""
+def empty(url: str) -> bool:
+    """Remove all rows of all tables, whoever still holds locks on them. :returns: whether the tables are those of the models."""
     engine = sa.create_engine(url, poolclass=sa.pool.NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as conn:
         _throw_others_out(conn)
+        if set(sa.inspect(conn).get_table_names()) != {*models.metadata.tables, "alembic_version"}:
+            return False
         used = _tables_with_rows(conn)
         if conn.dialect.name == "postgresql":
             if used:
                 conn.exec_driver_sql(f"TRUNCATE {', '.join(used)} CASCADE")
-            return
+            return True
         # TRUNCATE makes a new table, which takes MariaDB as long as CREATE TABLE.
         conn.exec_driver_sql("SET foreign_key_checks = 0")
         for table in used:
             conn.exec_driver_sql(f"DELETE FROM {table}")  # noqa: S608
+    return True
 
 
 def _throw_others_out(conn: sa.Connection) -> None:

@@ -18,6 +18,9 @@ SOURCES = ["lbaas_scheduler", "setup.cfg", "setup.py", "pyproject.toml", "README
 NOT_CODE = {".html", ".j2", ".ini", ".mako", ".json", ".yaml"}
 
 
+pytestmark = pytest.mark.xdist_group("wheel")  # built once
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     """Built as pip builds it, from a copy without .git, with the build backend that is installed here (no download)."""

@@ -23,6 +23,9 @@ OVERVIEW = "/v2.0/fleet-overview"
 TILES = "[...document.querySelectorAll('.tile')]"
 
 
+pytestmark = pytest.mark.xdist_group("fleet-page")  # one browser
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     require("chromium", rig_browser.missing())

@@ -30,6 +30,9 @@ scheduling_algorithm = mesh_together
 """
 
 
+pytestmark = pytest.mark.xdist_group("example")  # installed once
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where pip put the package."""
@@ -41,10 +44,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(installed: Path, database_url: str, tmp_path: Path) -> Run:
+def run(installed: Path, empty_database_url: str, tmp_path: Path) -> Run:
     """Run Python where the package is installed, with the configuration as the last argument of a script."""
     config = tmp_path / "scheduler.conf"
-    config.write_text(CONFIGURATION.format(url=database_url))
+    config.write_text(CONFIGURATION.format(url=empty_database_url))
     environment = {**os.environ, "PYTHONPATH": f"{installed}:{ROOT}"}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -60,12 +63,12 @@ def manage(run: Run, *arguments: str) -> str:
     return done.stdout
 
 
-def test_db_sync_makes_the_vendors_table_in_a_branch_of_its_own(run: Run, database_url: str) -> None:
+def test_db_sync_makes_the_vendors_table_in_a_branch_of_its_own(run: Run, empty_database_url: str) -> None:
     said = manage(run, "db", "sync")
     assert "acme_mesh_0001" in said
     assert "acme_mesh_0001 (head): Meshes." in manage(run, "db", "history")
     assert "all counters agree" in manage(run, "db", "check")
-    database = open_database(database_url)
+    database = open_database(empty_database_url)
     assert "acme_meshes" in sa.inspect(database.engine).get_table_names()
     with pytest.raises(
         ConfigurationError, match=r"at revision acme_mesh_0001, which this version does not know; .* vendor's package"
@@ -88,7 +91,7 @@ def test_meshed_devices_take_a_tenants_vips_together_and_say_what_they_refuse(ru
     assert "max_vlans of eth9 must be 0 to 128 on an Acme appliance" in said["refused"][1]
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("empty_database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("target", "said"),
     [

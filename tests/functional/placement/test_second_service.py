@@ -30,6 +30,9 @@ max_rack_distance = 5
 """
 
 
+pytestmark = pytest.mark.xdist_group("firewall")  # installed once
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where pip put the firewall package."""

@@ -32,7 +32,10 @@ NOT_ACCEPTED = (LBaaSError, oslo_messaging.MessagingException)
 # kombu leaves the sockets of connections that were cut to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
-on_both = pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)
+BOTH = ["postgresql", "mariadb"]
+on_both = pytest.mark.parametrize("database_url", BOTH, indirect=True)
+on_either = pytest.mark.parametrize("database_url", BOTH if SOAK else BOTH[:1], indirect=True)
+"""For what does not depend on the database."""
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def _create(site: Site, pool_id: str) -> None:
         site.vip(pool_id)
 
 
-@on_both
+@on_either
 @pytest.mark.parametrize("taken_over", [True, False], ids=["another agent takes over", "the agent is started again"])
 def test_an_agent_that_dies_before_it_applies_costs_a_delay(
     bare_cluster: Cluster, backends: list[Backend], taken_over: bool
@@ -91,7 +94,7 @@ def test_an_agent_that_dies_before_it_applies_costs_a_delay(
     _everything_serves(bare_cluster, at_least=len(backends))
 
 
-@on_both
+@on_either
 def test_a_broker_outage_during_creates_loses_nothing(
     spawn: Callable[..., Daemon], folder: Path, database_url: str, own_rabbitmq: RabbitMQ, backends: list[Backend]
 ) -> None:

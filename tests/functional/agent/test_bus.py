@@ -21,6 +21,9 @@ from lbaas_scheduler.rpc.server_api import ServerAPI
 from lbaas_scheduler.rpc.transport import get_server, get_transport, service_context
 from tests.agent_side import HOST, bus_conf, deployment, device
 from tests.functional.agent.conftest import Site
+from tests.rig.fixtures import require
+from tests.rig.rabbitmq import RabbitMQ
+from tests.rig.run import Run
 from tests.rig.waiting import wait_for
 
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning")
@@ -32,6 +35,26 @@ def _collect() -> Iterator[None]:
     """Have it complain here, and not in some later test."""
     yield
     gc.collect()
+
+
+outages = pytest.mark.xdist_group("outages-of-the-broker")
+"""Tests that share one broker, which takes longer to start than most tests last."""
+
+
+@pytest.fixture(scope="module")
+def stopped_at_will(rig: Run) -> Iterator[RabbitMQ]:
+    require(RabbitMQ.name, RabbitMQ.missing())
+    broker = rig.private(RabbitMQ, "bus-rabbitmq")
+    yield broker
+    broker.end()
+
+
+@pytest.fixture
+def broker(stopped_at_will: RabbitMQ) -> RabbitMQ:
+    """One that a test may stop and start, whatever the test before left of it."""
+    if not stopped_at_will.daemon.running:
+        stopped_at_will.start()
+    return stopped_at_will
 
 
 class _Plugin:
@@ -102,31 +125,33 @@ def test_any_number_of_casts_and_calls_needs_no_more_connections(site):
     assert counts[1:] == counts[:-1], "file descriptors after each round"
 
 
-def test_a_cast_while_the_broker_is_away_fails_soon(own_rabbitmq):
-    url = own_rabbitmq.create_vhost()
+@outages
+def test_a_cast_while_the_broker_is_away_fails_soon(broker):
+    url = broker.create_vhost()
     transport = get_transport(bus_conf(url))
     api, document = AgentAPI(transport), encode_device(device(), "")
     api.create_vip(HOST, document, deployment("v1"))
-    own_rabbitmq.stop()
+    broker.stop()
     for _ in range(2):
         began = time.monotonic()
         with pytest.raises(oslo_messaging.MessageDeliveryFailure):
             api.create_vip(HOST, document, deployment("v1"))
         assert time.monotonic() - began < 10
-    own_rabbitmq.start()  # with a broker, the library closes what it has open
+    broker.start()  # with a broker, the library closes what it has open
     transport.cleanup()
 
 
-def test_an_agent_that_starts_before_its_broker_serves_once_it_is_there(own_rabbitmq, tmp_path, spawn):
-    url = own_rabbitmq.create_vhost()
+@outages
+def test_an_agent_that_starts_before_its_broker_serves_once_it_is_there(broker, tmp_path, spawn):
+    url = broker.create_vhost()
     site = Site(url, tmp_path, spawn)
     one = site.give("d1")
     agent = site.start_agent()
     agent.kill()
-    own_rabbitmq.stop()
+    broker.stop()
     agent.start()
     wait_for(lambda: "starts, drivers" in agent.tail(4000))
-    own_rabbitmq.start()
+    broker.start()
     site.wait_agent(agent)
     wait_for(lambda: site.calls("d1"), 90)
     site.create(one, deployment("v1"))
@@ -134,20 +159,21 @@ def test_an_agent_that_starts_before_its_broker_serves_once_it_is_there(own_rabb
     site.close()
 
 
-def test_results_that_fall_into_an_outage_are_delivered_after_it(own_rabbitmq, tmp_path, spawn):
-    url = own_rabbitmq.create_vhost()
+@outages
+def test_results_that_fall_into_an_outage_are_delivered_after_it(broker, tmp_path, spawn):
+    url = broker.create_vhost()
     site = Site(url, tmp_path, spawn)
     one = site.give("d1", hang=["apply"], hang_seconds=3)
     agent = site.start_agent()
     wait_for(lambda: site.calls("d1"))
     site.create(one, deployment("v1"))
     wait_for(lambda: ("apply", ["v1"]) in site.calls("d1"))
-    own_rabbitmq.stop()
+    broker.stop()
     wait_for(lambda: site.deployed("d1") == {"v1": (1, 1)})
-    own_rabbitmq.start()
+    broker.start()
     assert wait_for(lambda: site.servers.last("v1"), 120).ok
-    own_rabbitmq.stop()
+    broker.stop()
     agent.signal(signal.SIGTERM)
     assert agent.wait(20) == 0, "an agent whose broker is away still ends in time"
-    own_rabbitmq.start()  # with a broker, the library closes what it has open
+    broker.start()  # with a broker, the library closes what it has open
     site.close()

@@ -6,7 +6,8 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 VENV ?= .venv
-WORKERS ?= 2
+# More than cores: many tests wait for processes, outages and time-outs.
+WORKERS ?= 4
 ARGS ?=
 PYTEST_ARGS ?= $(ARGS)
 BIN = $(VENV)/bin

@@ -99,6 +99,21 @@ def test_a_result_of_an_old_epoch_changes_nothing(lab: Lab) -> None:
     assert lab.plugin.get_vip(lab.me, vip["id"])["status"] == "PENDING_CREATE"
 
 
+def test_of_one_report_each_result_counts_by_itself(any_lab: Lab) -> None:
+    lab = any_lab
+    pools = [lab.pool() for _ in range(4)]
+    current, changed, moved, failed = (lab.vip(pool)["id"] for pool in pools)
+    results = [Result(id_, lab.version(id_)) for id_ in (current, changed)]
+    results.append(Result(moved, Version(lab.version(moved).epoch - 1, 1)))
+    results.append(Result(failed, lab.version(failed), error="out of licences"))
+    lab.plugin.update_vip(lab.me, changed, {"name": "x"})
+    lab.report(*results)
+    shown = [lab.plugin.get_vip(lab.me, id_)["status"] for id_ in (current, changed, moved, failed)]
+    assert shown == ["ACTIVE", "PENDING_UPDATE", "PENDING_CREATE", "ERROR"]
+    applied = [row.applied_revision for id_ in (current, changed, moved) if (row := lab.deployment(id_)) is not None]
+    assert applied == [1, 1, 0]
+
+
 def test_quick_changes_end_in_the_last_one(lab: Lab) -> None:
     pool = lab.pool()
     member = lab.member(pool)

@@ -128,14 +128,17 @@ def commit(context: Context, allocation_id: str, generation: int | None = None, 
         if generation is not None and root.state.generation != generation:
             raise StaleGeneration(resource="Allocation", id=allocation_id)
         txn = context.driver.begin()
+        family = []
         for stored in values.families(context, [root]):
-            if stored.state.status == "held":
-                state = replace(stored.state, status="active", due_at=None, generation=stored.state.generation + 1)
+            state = stored.state
+            if state.status == "held":
+                state = replace(state, status="active", due_at=None, generation=state.generation + 1)
                 txn.replace(stored, state)
                 known = context.pool_of(state.pool_id, fresh=False)
                 txn.log(context.event("commit", actor, _pool(known, state), state))
+            family.append(state)
         txn.commit()
-        return values.tree(context, values.by_id(context, allocation_id))
+        return values.planted(context, allocation_id, family)
 
     return until_done(attempt, "a commit")
 

@@ -63,15 +63,24 @@ def families(context: Context, roots: Sequence[Stored[Allocation]]) -> list[Stor
         found = context.driver.read(Query(Allocation, "kid", among=tuple(parents)))
         # Not twice: what hangs on itself by a damaged row must not keep this from ending.
         generations.append([stored for stored in found if stored.state.parent_id in parents and stored.state.id not in known])
-        parents = {stored.state.id for stored in generations[-1]}
-        known |= parents
+        known |= {stored.state.id for stored in generations[-1]}
+        # Nothing hangs on what a kind added itself.
+        parents = {stored.state.id for stored in generations[-1] if not stored.state.part}
     return [stored for generation in reversed(generations) for stored in generation]
 
 
 def tree(context: Context, root: Stored[Allocation]) -> Grant:
     """An allocation with its children."""
-    children = sorted((tree(context, kid) for kid in kids(context, root.state.id)), key=lambda child: (not child.part, child.id))
-    return grant(context, root.state, children)
+    return planted(context, root.state.id, [stored.state for stored in families(context, [root])])
+
+
+def planted(context: Context, root_id: str, family: Sequence[Allocation]) -> Grant:
+    """The tree of some allocations that were read or written already; children come before their parents."""
+    grown: dict[str, list[Grant]] = {}
+    for state in family:
+        children = sorted(grown.pop(state.id, []), key=lambda child: (not child.part, child.id))
+        grown.setdefault(state.parent_id if state.id != root_id else "", []).append(grant(context, state, children))
+    return grown[""][-1]
 
 
 def answer(context: Context, request_id: str) -> list[Grant] | None:

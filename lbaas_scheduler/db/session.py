@@ -105,6 +105,12 @@ class Database:
             return self.write(work)
         return self._repeat("write", lambda: self._alone_once(work))
 
+    def look(self, work: Callable[[Connection], T]) -> T:
+        """As :meth:`read`, for ``work`` whose statements need not see the same moment: each of them is one round trip."""
+        if self.engine.dialect.name == "sqlite":
+            return self.read(work)
+        return self._repeat("read", lambda: self._alone_once(work))
+
     def glance(self, work: Callable[[Connection], T]) -> T:
         """As :meth:`read`, but tried once: for health checks and metrics, whose callers ask again by themselves.
 

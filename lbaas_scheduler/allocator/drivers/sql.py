@@ -49,13 +49,13 @@ class SqlDriver(StateDriver):
         return BoundDriver(conn)
 
     def read(self, query: Query[S]) -> list[Stored[S]]:
-        return self._reach(lambda: self._database.read(lambda conn: tables.read(conn, query)))
+        return self._reach(lambda: self._database.look(lambda conn: tables.read(conn, query)))
 
     def keys(self, query: Query[Any]) -> list[tuple[Any, ...]]:
-        return self._reach(lambda: self._database.read(lambda conn: tables.keys(conn, query)))
+        return self._reach(lambda: self._database.look(lambda conn: tables.keys(conn, query)))
 
     def count(self, query: Query[Any]) -> int:
-        return self._reach(lambda: self._database.read(lambda conn: tables.count(conn, query)))
+        return self._reach(lambda: self._database.look(lambda conn: tables.count(conn, query)))
 
     def apply(self, changes: Changes) -> None:
         run, work = (self._database.alone, _insert_one) if _is_single(changes) else (self._database.write, _apply)

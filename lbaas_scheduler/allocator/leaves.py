@@ -135,6 +135,7 @@ class Leaf:
         self.existing = self._context.driver.first(Allocation, "own", owner.type, owner.id, known.pool.id, slot)
         if self.existing is None:
             return False
+        self.put_back()
         self._known, self._built = known, None
         wanted = self._requested(known)
         if wanted is not None and wanted != self.existing.state.number:
@@ -154,6 +155,12 @@ class Leaf:
             self._value_taken()
         else:
             self._number = self._takeover = None
+
+    def put_back(self) -> None:
+        """The number that it chose is not used after all."""
+        if self._number is not None and self._known is not None and self._takeover is None:
+            self._context.windows.put_back((self._known.pool.id, self._domain(self._known)), self._number)
+        self._number = None
 
     def distrust(self) -> None:
         """Read the pool and its free values anew."""

@@ -38,6 +38,14 @@ class Planner:
 
     def run(self) -> list[Grant]:
         """:raises Contention: others were faster, :data:`TRIES` times."""
+        try:
+            return self._run()
+        except LBaaSError:
+            for leaf in reversed(self._leaves):
+                leaf.put_back()
+            raise
+
+    def _run(self) -> list[Grant]:
         give_up_at = time.monotonic() + DEADLINE_SECONDS
         for turn in range(TRIES):
             try:

@@ -87,6 +87,12 @@ class Windows:
         with window.lock:
             window.shorten()
 
+    def put_back(self, key: Key, number: int) -> None:
+        """It was picked and not used: it is the next one again."""
+        window = self._window(key)
+        with window.lock:
+            window.free.appendleft(number)
+
     def forget(self, key: Key) -> None:
         """The window is out of date: the pool was changed, or a value came back."""
         window = self._window(key)

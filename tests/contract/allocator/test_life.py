@@ -41,6 +41,15 @@ class TestIdempotence:
         allocator.undefine(V, drain=True)
         assert allocator.allocate(vlan("n1")).id == first.id
 
+    def test_asking_again_or_in_vain_skips_no_value(self, allocator):
+        allocator.define(V, lowest(ranges="100-199"))
+        assert [allocator.allocate(vlan(owner)).value for owner in ("n1", "n1", "n2")] == [100, 100, 101]
+        allocator.define(X, {"range": "1-1", "local_vlan": "none"})
+        allocator.allocate(vxlan("n3"))
+        with pytest.raises(PoolExhausted):
+            allocator.allocate_many([vlan("n4"), vlan("n5"), vxlan("n4")])
+        assert [allocator.allocate(vlan(owner)).value for owner in ("n4", "n5")] == [102, 103]
+
     def test_another_value_for_the_same_slot_is_refused(self, allocator):
         allocator.define(V, {"ranges": "1-100"})
         allocator.allocate(vlan("n1", 5))

@@ -4,8 +4,8 @@
 
 A client is a process with connections of its own (of the memory driver: a thread). Engine and floor are measured in turns; a
 point's figures are medians over the rounds. ``retries`` counts commits that another client was faster with, per allocation.
-``floor_ratio`` = the engine's rate / the floor's. ``--sweep`` fills and empties a pool of 4,094, and compares pools of 100 and
-2^24 values, alone and among 1,000 others.
+``floor_ratio`` = the engine's rate / the floor's. ``--sweep`` fills and empties a pool of 4,094, and compares allocations from
+pools of 100, 4,094 and 2^24 values, by themselves and among 100 and 1,000 pools.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any
 
 from lbaas_scheduler.allocator.core.drivers import Changes, Collision, Query, StateDriver
 from lbaas_scheduler.allocator.core.requests import Owner, Request, Selector
-from lbaas_scheduler.allocator.core.states import Allocation, Note
+from lbaas_scheduler.allocator.core.states import Allocation, Claim, Domain, Note, Pool
 from lbaas_scheduler.allocator.drivers.memory import MemoryDriver
 from lbaas_scheduler.allocator.kinds.vlan import Vlan
 from lbaas_scheduler.allocator.kinds.vxlan import Vxlan
@@ -45,6 +45,8 @@ POOL = Selector("vxlan", "bench")
 POOL_SIZE = 20_000
 WARM_UP = 30
 BATCH = 20
+SIZES, POOLS, TURNS = (100, 4_094, 2**24 - 1), (3, 100, 1_000), 5
+"""What a sweep compares: values in a pool, pools in the store (the three that are compared are there always)."""
 
 
 class Counting(StateDriver):
@@ -214,27 +216,38 @@ def sweep(driver: StateDriver, name: str) -> dict[str, Any]:
     for start in range(0, len(grants), BATCH):
         allocator.release_many([grant.id for grant in grants[start : start + BATCH]])
     elapsed = time.perf_counter() - began
-    return {"driver": name, "fill_and_empty_4094_seconds": round(elapsed, 2)} | independence(allocator)
+    return {"driver": name, "fill_and_empty_4094_seconds": round(elapsed, 2), "independence": independence(driver)}
 
 
-def independence(allocator: ResourceAllocator) -> dict[str, float]:
-    sizes = {"p50_ms_of_100": "1-100", "p50_ms_of_2_24": f"1-{2**24 - 1}"}
-    figures = {}
-    for word, numbers in sizes.items():
-        allocator.define(Selector("vxlan", word), {"range": numbers, "local_vlan": "none", "underlay": word})
-        figures[word] = _median(allocator, word)
-    for number in range(1_000):
-        allocator.define(Selector("vxlan", f"other-{number}"), {"range": "1-100", "local_vlan": "none", "underlay": f"o{number}"})
-    return figures | {"p50_ms_among_1000_pools": _median(allocator, "p50_ms_of_2_24")}
+def independence(driver: StateDriver) -> list[dict[str, Any]]:
+    """One allocation from pools of each size, by itself and among others. Each point is measured several times, in turns."""
+    allocator = allocator_on(driver)
+    define_pools(driver, {f"size-{size}": size for size in SIZES})
+    figures, present = [], len(SIZES)
+    for pools in POOLS:
+        define_pools(driver, {f"other-{number}": 100 for number in range(present, pools)})
+        present = max(present, pools)
+        seconds: dict[int, list[float]] = {size: [] for size in SIZES}
+        for _ in range(TURNS):
+            for size in SIZES:
+                batch, _elapsed, grants = timed(BATCH, lambda size=size: allocator.allocate(request(f"size-{size}")))  # type: ignore[misc]
+                seconds[size] += batch
+                allocator.release_many([grant.id for grant in grants])
+        figures += [
+            {"pools": present, "size": size, "p50_ms": round(statistics.median(seconds[size]) * 1000, 3)} for size in SIZES
+        ]  # fmt: skip
+    return figures
 
 
-def _median(allocator: ResourceAllocator, pool: str) -> float:
-    seconds = []
-    for _ in range(4):
-        batch, _elapsed, grants = timed(20, lambda: allocator.allocate(request(pool)))
-        seconds += batch
-        allocator.release_many([grant.id for grant in grants])
-    return round(statistics.median(seconds) * 1000, 3)
+def define_pools(driver: StateDriver, sizes: Mapping[str, int]) -> None:
+    """Defined in memory, and copied: a thousand definitions on a server would take longer than all that is measured."""
+    memory = MemoryDriver()
+    for name, size in sizes.items():
+        config = {"range": f"1-{size}", "local_vlan": "none", "underlay": name}
+        allocator_on(memory).define(Selector("vxlan", name), config)
+    states = [stored.state for cls in (Domain, Pool, Claim) for stored in memory.read(Query(cls))]
+    for start in range(0, len(states), BATCH):
+        driver.apply(Changes(inserts=states[start : start + BATCH]))
 
 
 @contextmanager

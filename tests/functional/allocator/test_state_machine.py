@@ -15,6 +15,7 @@ from lbaas_scheduler.allocator.core.drivers import Changes, StateDriver
 from lbaas_scheduler.allocator.core.requests import Owner, Selector
 from lbaas_scheduler.errors import (
     AlreadyDefined,
+    NotAllocated,
     NotDefined,
     OutOfRange,
     Overlap,
@@ -31,6 +32,7 @@ REST = 10
 
 names = st.sampled_from(["a", "b"])
 owners = st.sampled_from([f"n{number}" for number in range(6)])
+crashes = st.sampled_from(["", "", "before", "after"])
 ranges = st.tuples(st.integers(1, 10), st.integers(0, 4)).map(lambda it: (it[0], it[0] + it[1]))
 
 
@@ -88,9 +90,9 @@ class Machine(RuleBasedStateMachine):
 
     # --- pools --------------------------------------------------------------------------------------------------------------
 
-    @rule(name=names, span=ranges, rest=st.sampled_from([0, REST]))
-    def define(self, name: str, span: tuple[int, int], rest: int) -> None:
-        outcome = self._try(self.allocator.define, Selector("vlan", name), self._config(span, rest))
+    @rule(name=names, span=ranges, rest=st.sampled_from([0, REST]), crash=crashes)
+    def define(self, name: str, span: tuple[int, int], rest: int, crash: str) -> None:
+        outcome = self._try(self._do, crash, "define", Selector("vlan", name), self._config(span, rest))
         if name in self.pools:
             assert outcome is None if self.pools[name] == (span, rest) else outcome is AlreadyDefined
         elif self._overlaps(name, span):
@@ -99,9 +101,9 @@ class Machine(RuleBasedStateMachine):
             assert outcome is None
             self.pools[name] = (span, rest)
 
-    @rule(name=names, span=ranges, rest=st.sampled_from([0, REST]))
-    def resize(self, name: str, span: tuple[int, int], rest: int) -> None:
-        outcome = self._try(self.allocator.redefine, Selector("vlan", name), self._config(span, rest))
+    @rule(name=names, span=ranges, rest=st.sampled_from([0, REST]), crash=crashes)
+    def resize(self, name: str, span: tuple[int, int], rest: int, crash: str) -> None:
+        outcome = self._try(self._do, crash, "redefine", Selector("vlan", name), self._config(span, rest))
         if name not in self.pools:
             assert outcome is NotDefined
             return
@@ -164,20 +166,25 @@ class Machine(RuleBasedStateMachine):
             return (name, owner)
         return self._granted(name, owner, value, grant)
 
-    @rule(which=consumes(grants))
-    def release(self, which: tuple[str, str]) -> None:
+    @rule(which=consumes(grants), crash=crashes)
+    def release(self, which: tuple[str, str], crash: str) -> None:
         known = self.taken.get(which)
         if known is None:
             return
         if known["generation"] > 1:
             assert self._try(self.allocator.release, known["id"], known["generation"] - 1) is StaleGeneration
-        assert self.allocator.release(known["id"], known["generation"]) == 1
+        if crash == "after":
+            with pytest.raises(NotAllocated):
+                self._do(crash, "release", known["id"], known["generation"])
+        else:
+            assert self._do(crash, "release", known["id"], known["generation"]) == 1
         self._freed(which)
 
-    @rule(owner=owners)
-    def release_owner(self, owner: str) -> None:
+    @rule(owner=owners, crash=crashes)
+    def release_owner(self, owner: str, crash: str) -> None:
         mine = [key for key in self.taken if key[1] == owner]
-        assert self.allocator.release_owner(Owner("network", owner)) == len(mine)
+        released = self._do(crash, "release_owner", Owner("network", owner))
+        assert released == len(mine) or crash == "after"
         for key in mine:
             self._freed(key)
 
@@ -263,6 +270,18 @@ class Machine(RuleBasedStateMachine):
     @staticmethod
     def _config(span: tuple[int, int], rest: int) -> dict[str, Any]:
         return {"ranges": f"{span[0]}-{span[1]}", "quarantine_seconds": rest}
+
+    def _do(self, dies: str, name: str, *args: Any, **terms: Any) -> Any:
+        """And once more after a crash, by a process that knows nothing of it."""
+        self.breaking.dies = dies
+        try:
+            return getattr(self.allocator, name)(*args, **terms)
+        except Crash:
+            self.breaking.dies = ""
+            self.allocator = new_allocator(self.breaking, self.clock)
+            return getattr(self.allocator, name)(*args, **terms)
+        finally:
+            self.breaking.dies = ""
 
     @staticmethod
     def _try(work: Any, *args: Any, **terms: Any) -> type[Exception] | None:

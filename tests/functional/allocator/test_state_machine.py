@@ -120,15 +120,16 @@ class Machine(RuleBasedStateMachine):
             assert outcome is None
             self.pools[name] = (span, rest)
 
-    @rule(name=names, force=st.booleans())
-    def undefine(self, name: str, force: bool) -> None:
-        outcome = self._try(self.allocator.undefine, Selector("vlan", name), force=force)
+    @rule(name=names, force=st.booleans(), crash=crashes)
+    def undefine(self, name: str, force: bool, crash: str) -> None:
+        outcome = self._try(self._do, crash, "undefine", Selector("vlan", name), force=force)
         if name not in self.pools:
             assert outcome is NotDefined
         elif not force and any(pool == name for pool, _ in self.taken):
             assert outcome is PoolBusy
         else:
-            assert outcome is None
+            # Who asks again after the last commit of it is told that there is no such pool.
+            assert outcome is None or (outcome is NotDefined and crash == "after")
             (lo, hi), _ = self.pools.pop(name)
             self.taken = {key: value for key, value in self.taken.items() if key[0] != name}
             self.resting = {value: due for value, due in self.resting.items() if not lo <= value <= hi}

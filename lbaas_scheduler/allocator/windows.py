@@ -28,6 +28,10 @@ PROBES = 64
 """Numbers that are looked up at once, wherever they lie. Of a pool that is 90 % full six or seven of them are free; and writers
 that choose so hardly ever choose the same, while two that read one stretch would fight for all that is free there."""
 
+CROWD, APART = 2, 8
+"""After so many losses in a row, so many windows are looked up at random places whatever the policy: writers that all want the
+lowest value would otherwise wait for each other's transactions, and then want the same one again."""
+
 PAGE, LARGEST_PAGE = 256, 4096
 """Taken values that are read at once: at first, and after a stretch without a gap."""
 
@@ -43,13 +47,24 @@ class Window:
         self.free: deque[int] = deque()
         self.length = LONGEST // 4
         self.cursor = 0
+        self.losses = 0
+        """In a row: a window that was used up without one ends it."""
+        self.apart = 0
+        """So many of the next windows keep away from other writers."""
+        self._lost = False
 
     def shorten(self) -> None:
         self.free.clear()
         self.length = max(SHORTEST, self.length // 4)
+        self.losses, self._lost = self.losses + 1, True
+        if self.losses >= CROWD:
+            self.apart = APART
 
-    def lengthen(self) -> None:
+    def renew(self) -> None:
+        """It is empty and is about to be filled."""
         self.length = min(LONGEST, self.length * 2)
+        self.apart = max(0, self.apart - 1)
+        self.losses, self._lost = self.losses if self._lost else 0, False
 
 
 class Windows:
@@ -118,9 +133,11 @@ class Windows:
     ) -> None:
         if not numbers:
             return
-        window.lengthen()
+        window.renew()
         look = Look(driver, domain, numbers, window.length, avoid)
-        if policy == "lowest":
+        if window.apart:
+            found = self._anywhere(look)
+        elif policy == "lowest":
             found = look.lowest(0)
         elif policy == "next_fit":
             found = look.lowest(window.cursor % numbers.size) or look.lowest(0)

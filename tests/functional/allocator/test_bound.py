@@ -199,3 +199,22 @@ def test_a_commit_whose_answer_was_lost_is_recognised_and_a_half_done_one_is_not
     with pytest.raises(Collision):
         apply(Changes(inserts=half, events=[replace(event, stamp="1", allocation_id="new")]))
     assert len(allocator.list(V)) == 3
+
+
+def test_transactions_that_all_want_the_lowest_value_do_not_chase_each_other(database):
+    """Each of them is another server's, with a window of its own; none sees what the others have not committed."""
+    new_allocator(SqlDriver(database)).define(A, lowest(cidr="10.0.0.0/8"))
+
+    def serve(server: int) -> list[str]:
+        allocator = new_allocator(SqlDriver(database))
+
+        def work(conn, number):
+            granted = allocator.within(allocator.driver.bound(conn)).allocate(address(f"p{server}-{number}"))
+            mark(conn, f"{server}-{number}")  # the transaction has more to do
+            return granted.value
+
+        return [database.write(lambda conn, it=number: work(conn, it)) for number in range(40)]
+
+    with ThreadPoolExecutor(6) as pool:
+        taken = [value for values in pool.map(serve, range(6)) for value in values]
+    assert len(set(taken)) == 240

@@ -11,7 +11,7 @@ from lbaas_scheduler.allocator.core.resource import Part
 from lbaas_scheduler.allocator.core.spans import Spans
 from lbaas_scheduler.allocator.core.states import Allocation, hexed
 from lbaas_scheduler.allocator.drivers.memory import MemoryDriver
-from lbaas_scheduler.allocator.windows import LARGEST_PAGE, PAGE, Windows
+from lbaas_scheduler.allocator.windows import APART, LARGEST_PAGE, PAGE, Windows
 
 KEY = ("pool", "d")
 
@@ -117,3 +117,16 @@ def test_competitors_make_looks_shorter():
 def test_nothing_to_choose_from():
     assert pick(Windows(), Counting(), Spans()) is None
     assert Query(Allocation).prefix == ()
+
+
+def test_one_loss_still_leads_to_the_lowest_and_a_second_one_away_from_the_crowd():
+    windows, driver, numbers = Windows(random.Random(7)), Counting(), Spans.of([(1, 1_000_000)])
+    for lost in (1, 2):
+        assert pick(windows, driver, numbers, "lowest") == lost
+        take(driver, lost)
+        windows.lost(KEY)
+    assert pick(windows, driver, numbers, "lowest") > 1_000
+    for _ in range(APART):
+        windows.forget(KEY)
+        last = pick(windows, driver, numbers, "lowest")
+    assert last == 3

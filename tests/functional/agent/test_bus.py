@@ -122,7 +122,8 @@ def test_any_number_of_casts_and_calls_needs_no_more_connections(site):
         for _call in range(20):
             client.get_devices(HOST)
         counts.append(len(os.listdir("/proc/self/fd")))
-    assert counts[1:] == counts[:-1], "file descriptors after each round"
+    # Other threads of the process open one now and then; one for each of 220 messages would be seen.
+    assert counts[-1] - counts[0] < 20, f"file descriptors after each round: {counts}"
 
 
 @outages

@@ -132,7 +132,7 @@ def test_what_goes_wrong_is_said_in_one_line_that_says_what_to_do(cli: Cli, pool
         (("vip", "create", "x", "--pool", pool, "--protocol-port", "99999"), "protocol_port"),
         (("device", "set", "haproxy-1"), "Nothing to change"),
         (("device", "create", "x", "--device-type", "toaster"), "toaster"),
-        (("--as-project", "anne", "device", "list"), "Use the credentials of somebody who may"),
+        (("--as-project", "anne", "agent", "list"), "Use the credentials of somebody who may"),
     ):
         assert expected in cli.refused(*words), words
     monkeypatch.setenv("LBAAS_ENDPOINT", f"http://127.0.0.1:{free_port()}")

@@ -34,8 +34,9 @@ class Terminal:
         self.seen = ""
         self._own, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        # As its controlling terminal, which makes a signal of Ctrl-C.
-        command = ["setsid", "--ctty", PROGRAM, *words]
+        # As its controlling terminal, which makes a signal of Ctrl-C; even where the tests run in the background of a shell,
+        # whose children ignore that signal.
+        command = ["setsid", "--ctty", "env", "--default-signal=INT", PROGRAM, *words]
         self._process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=dict(environment))
         os.close(theirs)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -91,7 +92,9 @@ class Site:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("OS_", "LBAAS_", "NO_COLOR"))}
+        # COLUMNS, which a worker of pytest-xdist has, would count for more than the terminal's own width.
+        strange = ("OS_", "LBAAS_", "NO_COLOR", "COLUMNS", "LINES")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
         return {**kept, "LBAAS_ENDPOINT": self._server.url, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
 
     def run(self, *words: str, columns: int = 120) -> Terminal:

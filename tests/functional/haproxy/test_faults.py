@@ -129,7 +129,7 @@ def test_the_vip_at_fault_is_found_when_only_haproxys_reload_fails(
     lab: Lab, web: Vip, neighbour: Vip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.serve(web)
-    monkeypatch.setattr(listeners, "why_not", lambda _: None)
+    monkeypatch.setattr(listeners, "why_not", lambda *_: None)
     more = [replace(neighbour, id=documents.new_id(), protocol_port=documents.free_port()) for _ in range(3)]
     with taken(neighbour.protocol_port):
         results = {result.vip_id: result for result in lab.apply(more[0], neighbour, *more[1:])}

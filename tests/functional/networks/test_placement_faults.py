@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -173,13 +174,18 @@ def lose_the_claim(_lab: Lab, patch: pytest.MonkeyPatch) -> None:
 
 def take_the_pool(_lab: Lab, patch: pytest.MonkeyPatch) -> None:
     """Another server gives the pool a VIP while this one chooses a device."""
+    lose_the_pool(patch, SimpleNamespace(vip_id="another"))
+
+
+def remove_the_pool(_lab: Lab, patch: pytest.MonkeyPatch) -> None:
+    lose_the_pool(patch, None)
+
+
+def lose_the_pool(patch: pytest.MonkeyPatch, found: object) -> None:
+    """:param found: what is there when somebody looks a second time."""
+    real, calls = pools.outline, iter(range(100))
     patch.setattr(pools, "take", lambda *_: False)
-
-
-def remove_the_pool(lab: Lab, patch: pytest.MonkeyPatch) -> None:
-    take_the_pool(lab, patch)
-    real, calls = pools.find, iter(range(100))
-    patch.setattr(pools, "find", lambda conn, id_: real(conn, id_) if next(calls) == 0 else None)
+    patch.setattr(pools, "outline", lambda conn, id_: real(conn, id_) if next(calls) == 0 else found)
 
 
 def use_up_the_quota(lab: Lab, patch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import islice
 
 import sqlalchemy as sa
@@ -49,11 +50,12 @@ class Balancing:
         homes = {resource_id: class_of[it.device_id] for it in sorted(bins, key=_fullest) for resource_id in it.resources}
         asked = _InTurn(list(homes), lambda ids: self._requests[service](conn, ids))
 
-        def allowed(resource_id: str, device_id: str) -> bool:
+        @cache
+        def admitted(resource_id: str) -> frozenset[int]:
             request = asked.of(resource_id)
-            return request is not None and class_of[device_id] in _admitted(classes, request, homes[resource_id])
+            return frozenset() if request is None else _admitted(classes, request, homes[resource_id])
 
-        return balance.plan(bins, allowed, bound, max_moves)
+        return balance.plan(bins, lambda resource_id, device_id: class_of[device_id] in admitted(resource_id), bound, max_moves)
 
 
 class _InTurn:

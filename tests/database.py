@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
 from oslo_config import cfg
 
 from lbaas_scheduler.conf import opts
@@ -20,3 +25,18 @@ def configured(url: str, **database: object) -> cfg.ConfigOpts:
 
 def open_database(url: str, **options: object) -> Database:
     return Database.open(configured(url, **options))
+
+
+@contextmanager
+def counted(database: Database) -> Iterator[list[str]]:
+    """The statements that are sent meanwhile."""
+    sent: list[str] = []
+
+    def note(_conn: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        sent.append(statement)
+
+    sa.event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        sa.event.remove(database.engine, "before_cursor_execute", note)

@@ -13,8 +13,8 @@ from oslo_utils import uuidutils
 
 from lbaas_scheduler.db import models
 from lbaas_scheduler.domain.statuses import DeviceStatus
+from tests.database import counted
 from tests.functional.api.house import ADMIN, ANNE, READER, House
-from tests.functional.loadbalancer.test_lists import counted
 from tests.rig import browser as rig_browser
 from tests.rig.browser import Browser
 from tests.rig.fixtures import require
@@ -133,7 +133,7 @@ def test_the_page_needs_nothing_from_elsewhere(house: House) -> None:
 
 def test_the_number_of_statements_does_not_depend_on_the_size_of_the_fleet(house: House) -> None:
     def statements() -> int:
-        with counted(house) as seen:
+        with counted(house.database) as seen:
             _fleet(house)
         return len(seen)
 

@@ -10,8 +10,8 @@ from oslo_utils import uuidutils
 from lbaas_scheduler.api.routes import ROUTES
 from lbaas_scheduler.db import fleet_models, models, rule_models
 from lbaas_scheduler.db.allocator_models import allocator_pools
+from tests.database import counted
 from tests.functional.api.house import ADMIN, ANNE, House
-from tests.functional.loadbalancer.test_lists import counted
 
 MANY = 500
 MOST_STATEMENTS = 10
@@ -134,7 +134,7 @@ def statements(house: House, paths: dict[str, str]) -> dict[tuple[str, str], int
     found = {}
     for route, path in paths.items():
         for name, who in (("administrator", ADMIN), ("tenant", ANNE)):
-            with counted(house) as seen:
+            with counted(house.database) as seen:
                 answer = house.get(path, who)
             if name == "administrator":
                 assert answer.status_code == 200, (path, answer.text)

@@ -12,8 +12,8 @@ import requests
 import yaml
 
 from lbaas_scheduler.cmd.demo.backends import Backend
+from tests.command_line import Cli
 from tests.demo import Demo
-from tests.functional.cli.conftest import Cli
 from tests.rig.ports import free_port
 
 pytestmark = [pytest.mark.xdist_group("cli"), pytest.mark.timeout(600)]

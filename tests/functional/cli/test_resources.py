@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import Cli
 from tests.functional.api.house import House
 from tests.functional.api.serving import served
-from tests.functional.cli.conftest import Cli
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lbaas_scheduler.errors import InvalidRequest
+from tests.database import counted
 from tests.functional.fleet.lab import ADMIN, Lab
 from tests.functional.fleet.test_evacuations import fill, run
-from tests.functional.placement.conftest import counted
 
 
 def test_the_plan_is_shown_and_nothing_moves(lab: Lab) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -18,24 +16,10 @@ from lbaas_scheduler.plugins.loadbalancer.schemas.health_monitors import HEALTH_
 from lbaas_scheduler.plugins.loadbalancer.schemas.members import MEMBER
 from lbaas_scheduler.plugins.loadbalancer.schemas.pools import POOL
 from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP
+from tests.database import counted
 from tests.functional.loadbalancer.lab import Lab
 
 NOUNS = {"vip": VIP, "pool": POOL, "member": MEMBER, "health_monitor": HEALTH_MONITOR}
-
-
-@contextmanager
-def counted(lab: Lab) -> Iterator[list[str]]:
-    """The statements that are executed inside."""
-    statements: list[str] = []
-
-    def note(_conn: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        statements.append(statement)
-
-    sa.event.listen(lab.database.engine, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        sa.event.remove(lab.database.engine, "before_cursor_execute", note)
 
 
 def _fill(lab: Lab, count: int) -> None:
@@ -173,15 +157,15 @@ def test_a_list_of_many_costs_as_many_statements_as_one_of_one(lab: Lab) -> None
     _fill(lab, 1)
     costs = {}
     for noun in NOUNS:
-        with counted(lab) as few:
+        with counted(lab.database) as few:
             assert len(_list(lab, noun)) == 1
         costs[noun] = len(few)
     assert max(costs.values()) <= 5
     _copy(lab, 199)
     for noun in NOUNS:
-        with counted(lab) as many:
+        with counted(lab.database) as many:
             assert len(_list(lab, noun)) == 200
-        with counted(lab) as page:
+        with counted(lab.database) as page:
             assert len(_list(lab, noun, limit=50)) == 50
         assert (len(many), len(page)) == (costs[noun], costs[noun])
 
@@ -189,8 +173,8 @@ def test_a_list_of_many_costs_as_many_statements_as_one_of_one(lab: Lab) -> None
 def test_documents_of_many_cost_as_many_statements_as_that_of_one(lab: Lab) -> None:
     _fill(lab, 20)
     ids = [each["id"] for each in _list(lab, "vip")]
-    with counted(lab) as few:
+    with counted(lab.database) as few:
         lab.document(ids[0])
-    with counted(lab) as many:
+    with counted(lab.database) as many:
         assert set(lab.database.read(lambda conn: documents.load(conn, ids))) == set(ids)
     assert len(many) == len(few)

@@ -11,8 +11,8 @@ from sqlalchemy.engine import Connection
 from lbaas_scheduler.db import members
 from lbaas_scheduler.domain.deployments import Deployment, MemberHealth, VipStats
 from lbaas_scheduler.rpc.codec import to_document
+from tests.database import counted
 from tests.functional.loadbalancer.lab import Lab
-from tests.functional.loadbalancer.test_lists import counted
 
 COUNT = 10_000
 MAX_BYTES = 2_000_000
@@ -37,20 +37,20 @@ def test_a_pool_of_10000_members_is_built_settled_and_listed_as_a_whole(lab: Lab
     ids = _fill(lab, pool["id"])
 
     started = time.monotonic()
-    with counted(lab) as statements:
+    with counted(lab.database) as statements:
         document = lab.document(vip["id"])
     message = json.dumps(to_document(Deployment(document, lab.version(vip["id"]))))
     assert len(document.pool.members) == COUNT
     assert len(statements) <= 6
     assert len(message) < MAX_BYTES
 
-    with counted(lab) as statements:
+    with counted(lab.database) as statements:
         lab.confirm(vip["id"])
     assert len(statements) < 30
 
     health = {member_id: MemberHealth(up=number % 2 == 0) for number, member_id in enumerate(ids)}
     lab.report_stats({vip["id"]: VipStats(members=health)})
-    with counted(lab) as statements:
+    with counted(lab.database) as statements:
         lab.report_stats({vip["id"]: VipStats(members=health)})
     assert len(statements) <= 5
 

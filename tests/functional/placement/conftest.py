@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -46,21 +45,6 @@ def new_placer(
 @pytest.fixture
 def placer(database: Database) -> Placer:
     return new_placer(database)
-
-
-@contextmanager
-def counted(database: Database) -> Iterator[list[str]]:
-    """The statements that are sent meanwhile."""
-    sent: list[str] = []
-
-    def note(_conn: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        sent.append(statement)
-
-    sa.event.listen(database.engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        sa.event.remove(database.engine, "before_cursor_execute", note)
 
 
 def snapshot(database: Database) -> dict[str, list[Any]]:

@@ -20,12 +20,12 @@ from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
 from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.errors import InvalidRequest, NoValidDevice
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
+from tests.database import counted
 from tests.factories import add_agent, add_devices, new_device, new_request
 from tests.fakes import ScriptedHandler
 from tests.functional.placement.conftest import (
     AGENT_DOWN_SECONDS,
     codes,
-    counted,
     drift,
     new_placer,
     snapshot,

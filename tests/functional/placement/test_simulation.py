@@ -14,9 +14,10 @@ from lbaas_scheduler.domain.devices import Interface
 from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy, Verdict
 from lbaas_scheduler.errors import InvalidRequest, NoValidDevice
 from lbaas_scheduler.plugins.device_scheduler.placer import Placer
+from tests.database import counted
 from tests.factories import add_devices, new_device, new_request
 from tests.fakes import ScriptedHandler
-from tests.functional.placement.conftest import counted, new_placer, snapshot
+from tests.functional.placement.conftest import new_placer, snapshot
 
 ALGORITHMS = ("first_available", "least_loaded", "most_loaded", "network_affinity", "tenant_affinity", "weighted", "wired")
 

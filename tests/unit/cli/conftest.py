@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from lbaas_scheduler.cli import entry, session
+from lbaas_scheduler.cli import session
 from lbaas_scheduler.cli.client import Client
+from tests.command_line import Cli
 
 DEVICE_ID = "00000000-0000-4000-8000-00000000000d"
 VIP_ID = "00000000-0000-4000-8000-000000000001"
@@ -52,31 +52,6 @@ class TableServer:
     def told(self) -> list[tuple[str, str, Any]]:
         """What was asked but for names: method, path, body."""
         return [(method, path, body) for method, path, body, _ in self.asked if (method, path) not in NAMES]
-
-
-class Cli:
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def call(self, *words: str) -> tuple[int, str, str]:
-        """:returns: exit code, standard output, standard error."""
-        root = logging.getLogger()
-        handlers, level = list(root.handlers), root.level
-        self._capsys.readouterr()
-        try:
-            code = entry.main(words)
-        except SystemExit as end:
-            code = int(end.code or 0)
-        finally:
-            root.handlers[:] = handlers
-            root.setLevel(level)
-        out, err = self._capsys.readouterr()
-        return code, out, err
-
-    def json(self, *words: str) -> Any:
-        code, out, err = self.call(*words, "-f", "json")
-        assert code == 0, (words, err)
-        return json.loads(out)
 
 
 @pytest.fixture

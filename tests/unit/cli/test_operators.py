@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lbaas_scheduler.cli.shell import Shell
-from tests.unit.cli.conftest import DEVICE_ID, RULE_ID, VIP_ID, Answer, Cli, TableServer
+from tests.command_line import Cli
+from tests.unit.cli.conftest import DEVICE_ID, RULE_ID, VIP_ID, Answer, TableServer
 
 DEVICE = f"/v2.0/devices/{DEVICE_ID}"
 VIP = f"/v2.0/lb/vips/{VIP_ID}"

@@ -7,6 +7,7 @@ index, a pointer to that under ``/lbaas_scheduler/1/<keyspace>.<index>/<index fi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -98,10 +99,14 @@ def bounds(query: Query[Any]) -> tuple[str, str]:
 def parts(cls: type[State], rest: str) -> tuple[Any, ...]:
     """A key's fields, from what follows its branch. Texts and numbers only."""
     types = [cls.__annotations__[name] for name in cls.keyspace.key]
-    return tuple(
-        int(piece) - 1 if type_ == "int" else unquote(piece.replace("%", "", 1) if piece == "%" else piece)
-        for type_, piece in zip(types, rest.split("/"), strict=True)
-    )
+    pieces = zip(types, rest.split("/"), strict=True)
+    # Unquoting is slow, and hardly ever needed.
+    return tuple(int(piece) - 1 if type_ == "int" else _unquoted(piece) if "%" in piece else piece for type_, piece in pieces)
+
+
+@lru_cache(maxsize=10_000)
+def _unquoted(piece: str) -> str:
+    return "" if piece == "%" else unquote(piece)
 
 
 @memo

@@ -223,9 +223,9 @@ def _let_go(context: Context, txn: Txn, stored: Stored[Allocation], actor: str) 
         txn.replace(stored, quarantined(context, state, rest))
     else:
         txn.delete(stored)
+        if pick == "lowest":
+            context.windows.came_back((state.pool_id, state.domain), state.number)
     txn.log(context.event("release", actor, _pool(known, state), state))
-    if pick == "lowest":
-        context.windows.forget((state.pool_id, state.domain))
 
 
 def quarantined(context: Context, state: Allocation, seconds: int) -> Allocation:

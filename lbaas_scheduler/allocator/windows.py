@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import threading
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -21,12 +22,15 @@ from lbaas_scheduler.allocator.core.resource import Part
 from lbaas_scheduler.allocator.core.spans import Spans
 from lbaas_scheduler.allocator.core.states import Allocation, hexed
 
-LONGEST, SHORTEST = 128, 1
+LONGEST, SHORTEST, FIRST = 128, 1, 16
 """Values in a window."""
 
-PROBES = 64
-"""Numbers that are looked up at once, wherever they lie. Of a pool that is 90 % full six or seven of them are free; and writers
-that choose so hardly ever choose the same, while two that read one stretch would fight for all that is free there."""
+RUNS, RUN = 16, 16
+"""At most so many short runs, of so many numbers, are looked up at once, wherever they lie. Writers that choose so hardly ever
+choose the same, while two that read one stretch would fight for all that is free there."""
+
+IN_A_RUN = 4
+"""Free numbers that a run is taken for: of a pool that is three quarters full it has so many, of a fuller one less."""
 
 CROWD, APART = 2, 8
 """After so many losses in a row, so many windows are looked up at random places whatever the policy: writers that all want the
@@ -45,7 +49,7 @@ class Window:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.free: deque[int] = deque()
-        self.length = LONGEST // 4
+        self.length = FIRST // 2
         self.cursor = 0
         self.losses = 0
         """In a row: a window that was used up without one ends it."""
@@ -61,7 +65,7 @@ class Window:
             self.apart = APART
 
     def renew(self) -> None:
-        """It is empty and is about to be filled."""
+        """It is empty and is about to be filled: with more than last time, as nobody else seems to want the same."""
         self.length = min(LONGEST, self.length * 2)
         self.apart = max(0, self.apart - 1)
         self.losses, self._lost = self.losses if self._lost else 0, False
@@ -109,10 +113,18 @@ class Windows:
             window.free.appendleft(number)
 
     def forget(self, key: Key) -> None:
-        """The window is out of date: the pool was changed, or a value came back."""
+        """The window is out of date: the pool was changed."""
         window = self._window(key)
         with window.lock:
             window.free.clear()
+
+    def came_back(self, key: Key, number: int) -> None:
+        """A value was released: among candidates in ascending order it takes its place, if it lies before the last one."""
+        window = self._window(key)
+        with window.lock:
+            place = bisect_left(window.free, number)
+            if place < len(window.free) and window.free[place] != number:
+                window.free.insert(place, number)
 
     def _window(self, key: Key) -> Window:
         window = self._windows.get(key)
@@ -146,7 +158,7 @@ class Windows:
         window.free.extend(found)
 
     def _anywhere(self, look: Look) -> list[int]:
-        found = look.probe(self._chance) if look.numbers.size > PROBES * 4 else []
+        found = look.probe(self._chance) if look.numbers.size > 2 * RUNS * RUN else []
         if found:
             return found[: look.wanted]
         # Not so near the end that there would be nothing behind it to choose from.
@@ -188,24 +200,27 @@ class Look:
     avoid: Collection[int]
 
     def probe(self, chance: random.Random) -> list[int]:
-        """Those of some numbers, taken at random from all, that are free; none, where few are."""
-        drawn = {self.numbers.at(chance.randrange(self.numbers.size)) for _ in range(PROBES)}
-        drawn.difference_update(self.avoid)
-        texts = sorted(map(hexed, drawn))
-        if not texts:
-            return []
-        query = Query(Allocation, prefix=(self.domain,), lo=texts[0], hi=texts[-1], among=tuple(texts))
-        drawn.difference_update(int(key[1], 16) for key in self.driver.keys(query))
+        """What is free in some short runs at random places; nothing, where little is."""
+        numbers = self.numbers
+        count = min(RUNS, max(2, self.wanted // IN_A_RUN))
+        runs = [numbers.run(chance.randrange(numbers.size), RUN) for _ in range(count)]
+        query = Query(Allocation, prefix=(self.domain,), runs=tuple((hexed(run.lo), hexed(run.hi)) for run in runs))
+        drawn = {number for run in runs for number in range(run.lo, run.hi + 1, numbers.step)}
+        drawn.difference_update(self.avoid, (int(key[1], 16) for key in self.driver.keys(query)))
         found = list(drawn)
         chance.shuffle(found)
         return found
 
     def stretch(self, start: int, page: int) -> tuple[set[int], int]:
-        """The taken numbers from a place on, and the place up to which that is all of them."""
-        lo, hi = self.numbers.at(start), self.numbers.items[-1].hi
+        """The taken numbers from a place on, and the place up to which that is all of them.
+
+        Never asks for more than a page: a store may count what it does not answer with, as etcd does.
+        """
+        last = min(start + page, self.numbers.size)
+        lo, hi = self.numbers.at(start), self.numbers.at(last - 1)
         query = Query(Allocation, prefix=(self.domain,), lo=hexed(lo), hi=hexed(hi), limit=page)
         taken = [int(key[1], 16) for key in self.driver.keys(query)]
-        end = self.numbers.size if len(taken) < page else self.numbers.place(taken[-1] + 1)
+        end = last if len(taken) < page else self.numbers.place(taken[-1] + 1)
         return {*taken, *self.avoid}, end
 
     def lowest(self, start: int) -> list[int]:
@@ -217,21 +232,26 @@ class Look:
         while start < self.numbers.size:
             if page > LARGEST_PAGE and not self.avoid:
                 return self._by_count(start)
-            taken, end = self.stretch(start, min(page, LARGEST_PAGE))
-            free = (number for number in map(self.numbers.at, range(start, end)) if number not in taken)
-            found = list(islice(free, self.wanted))
+            found, end = self._free(start, min(page, LARGEST_PAGE))
             if found:
                 return found
             start, page = end, page * 4
         return []
 
+    def _free(self, start: int, page: int) -> tuple[list[int], int]:
+        """The first free numbers of a stretch, and the place where it ends."""
+        taken, end = self.stretch(start, page)
+        free = (number for number in map(self.numbers.at, range(start, end)) if number not in taken)
+        return list(islice(free, self.wanted)), end
+
     def _by_count(self, start: int) -> list[int]:
         first = self.numbers.at(start)
         for span in self.numbers.items:
             if span.hi >= first:
-                found = self._gap(max(span.lo, first), span.hi)
-                if found is not None:
-                    return [found]
+                gap = self._gap(max(span.lo, first), span.hi)
+                if gap is not None:
+                    # Dear to find, so what follows it is looked at, too. Somebody may have been faster.
+                    return self._free(self.numbers.place(gap), PAGE)[0] or [gap]
         return []
 
     def _gap(self, lo: int, hi: int) -> int | None:

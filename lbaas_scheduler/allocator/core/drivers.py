@@ -32,6 +32,8 @@ class Query(Generic[S]):
     :param reverse: last ones first.
     :param among: of the field after the prefix: only these values, in any order. Not together with a limit or filters. A driver
         that does not know it answers with more.
+    :param runs: of the field after the prefix: only what lies between the first and the last of one of these pairs, both
+        included, in any order. Not together with the others but the prefix; what lies in two may come twice.
     """
 
     cls: type[S]
@@ -43,10 +45,14 @@ class Query(Generic[S]):
     where: tuple[tuple[str, Any], ...] = ()
     reverse: bool = False
     among: tuple[Any, ...] = ()
+    runs: tuple[tuple[Any, Any], ...] = ()
 
     def one_by_one(self) -> Iterator[Query[S]]:
-        """A query for each value of ``among``."""
-        return (replace(self, prefix=(*self.prefix, value), lo=None, hi=None, among=()) for value in self.among)
+        """A query for each value of ``among`` and each of the ``runs``."""
+        for value in self.among:
+            yield replace(self, prefix=(*self.prefix, value), lo=None, hi=None, among=())
+        for lo, hi in self.runs:
+            yield replace(self, lo=lo, hi=hi, runs=())
 
     def matches(self, state: State) -> bool:
         """Whether the filters let a state through."""

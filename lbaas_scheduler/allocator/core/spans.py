@@ -64,6 +64,12 @@ class Spans:
         place = bisect_right(self._starts, index) - 1
         return self.items[place].lo + (index - self._starts[place]) * self.step
 
+    def run(self, index: int, length: int) -> Span:
+        """The stretch from a place on: ``length`` numbers of one span, fewer at its end."""
+        place = bisect_right(self._starts, index) - 1
+        lo, hi = self.at(index), self.items[place].hi
+        return Span(lo, min(hi, lo + (length - 1) * self.step))
+
     def index(self, number: int) -> int | None:
         """The place of a number; None = it is not in the set."""
         place = bisect_right(self.items, (number, float("inf"))) - 1

@@ -247,8 +247,9 @@ def _quoted(text: str) -> str:
 
 
 def to_document(state: State) -> dict[str, Any]:
-    """As JSON can hold it."""
-    return {item.name: _plain(getattr(state, item.name)) for item in dataclasses.fields(state)}
+    """As JSON can hold it, without what is as usual: defaults are a part of the layout, and must not change."""
+    found = ((item, getattr(state, item.name)) for item in _declared(type(state)))
+    return {item.name: _plain(value) for item, value in found if value != item.default}
 
 
 def from_document(cls: type[S], document: Mapping[str, Any]) -> S:
@@ -275,6 +276,11 @@ def _typed(type_: Any, value: Any) -> Any:
     if type_ is tuple:
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
     return value
+
+
+@memo
+def _declared(cls: type[State]) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(cls)
 
 
 @memo

@@ -78,7 +78,7 @@ class MemoryDriver(StateDriver):
         return bisect_left(self._order, first), bisect_left(self._order, last)
 
     def _range(self, query: Query[Any]) -> list[str]:
-        if query.among:
+        if query.among or query.runs:
             return [key for one in query.one_by_one() for key in self._range(one)]
         first, last = self._bounds(query)
         if not query.where and not query.reverse:

@@ -143,7 +143,12 @@ def _history(conn: Connection, query: Query[S]) -> list[Stored[S]]:
     return [found[stamp] for stamp in sorted(found, reverse=query.reverse)][: query.limit]
 
 
-def _bound(query: Query[Any], what: str, dialect: str) -> tuple[sa.Select[Any], dict[str, Any]]:
+def _bound(query: Query[Any], what: str, dialect: str) -> tuple[sa.Select[Any] | sa.CompoundSelect[Any], dict[str, Any]]:
+    if query.runs:
+        values = {f"p{place}": value for place, value in enumerate(query.prefix)}
+        for place, (lo, hi) in enumerate(query.runs):
+            values |= {f"lo{place}": lo, f"hi{place}": hi}
+        return _in_runs(what, query.cls, query.index, len(query.prefix), len(query.runs)), values
     if query.among:
         # Nothing new beside the values themselves, but something to mislead a database's planner.
         query = replace(query, lo=None, hi=None)
@@ -205,6 +210,16 @@ def _select(
     order = [columns[name].desc() if reverse else columns[name] for name in declared.fields[prefix:]]
     statement = statement.order_by(*order)
     return statement.limit(sa.bindparam("n", type_=sa.Integer())) if limit else statement
+
+
+@memo
+def _in_runs(what: str, cls: type[State], index: str, prefix: int, count: int) -> sa.CompoundSelect[Any]:
+    """One look into the index for each run: no planner can take the whole for a reason to read more."""
+    column = table_of(cls).c[cls.keyspace.named(index).fields[prefix]]
+    every = _select(what, cls, index, prefix, False, False, False, (), False, "").order_by(None)
+    return sa.union_all(
+        *(every.where(column.between(sa.bindparam(f"lo{place}"), sa.bindparam(f"hi{place}"))) for place in range(count))
+    )
 
 
 def _each(statement: sa.Select[Any], column: sa.ColumnElement[Any]) -> sa.Select[Any]:

@@ -52,6 +52,16 @@ def test_case_41_a_nested_name_keeps_its_pieces(driver):
     assert driver.count(Query(Note, prefix=("t", "a"))) == 1, "a prefix is whole fields, never a part of one"
 
 
+@pytest.mark.parametrize("wanted", [{"among": ("b", "x", "a", "é")}, {"runs": (("a", "b"), ("da", "x"), ("é", "é"))}])
+def test_values_and_runs_that_lie_apart_are_read_at_once(driver, wanted):
+    for name in ("a", "b", "ba", "c", "é"):
+        write(driver, Note("t", name, name.encode()))
+    write(driver, Note("u", "a"))
+    query = Query(Note, prefix=("t",), **wanted)
+    assert {stored.state.data.decode() for stored in driver.read(query)} == {"a", "b", "é"}
+    assert sorted(driver.keys(query)) == [("t", "a"), ("t", "b"), ("t", "é")]
+
+
 @pytest.mark.parametrize("neighbour", ["tt", "T", "t/", "t\N{COMBINING ACUTE ACCENT}"])
 def test_a_prefix_does_not_see_its_neighbours(driver, neighbour):
     """A predecessor matched keys that contained the prefix anywhere."""

@@ -25,6 +25,15 @@ def test_places_and_numbers_belong_together(items):
     assert all((number in spans) == (number in expected) for number in range(-1, 75))
 
 
+@given(pairs.filter(bool), st.integers(1, 12))
+def test_a_run_is_what_follows_in_one_span(items, length):
+    spans = Spans.of(items)
+    for place in range(spans.size):
+        run, rest = spans.run(place, length), list(spans)[place:]
+        assert list(range(run.lo, run.hi + 1)) == rest[: run.size]
+        assert run.size == length or run.hi in {span.hi for span in spans.items}
+
+
 @given(pairs, pairs)
 def test_what_is_taken_away_is_gone(items, cuts):
     left = Spans.of(items).minus(Spans.of(cuts))

@@ -81,6 +81,46 @@ def test_the_last_gap_of_a_large_pool_is_found_by_counting(policy, gap):
     assert sum(driver.reads) <= 2 * (PAGE + 4 * PAGE + LARGEST_PAGE) + PAGE
 
 
+def test_what_was_dear_to_find_serves_many():
+    driver, windows = Counting(), Windows(random.Random(7))
+    numbers = Spans.of([(1, 20_000)])
+    take(driver, *range(1, 8_001))
+    driver.reads.clear()
+    for expected in range(8_001, 8_101):
+        assert pick(windows, driver, numbers, "lowest") == expected
+        take(driver, expected)
+    assert len(driver.reads) < 100
+
+
+def test_a_value_that_came_back_is_the_lowest_again_without_a_look():
+    driver, windows = Counting(), Windows(random.Random(7))
+    numbers = Spans.of([(1, 20_000)])
+    take(driver, *range(1, 8_001))
+    assert pick(windows, driver, numbers, "lowest") == 8_001
+    driver.reads.clear()
+    for number in (7, 5_000, 8_001, 8_001, 19_000):
+        windows.came_back(KEY, number)
+    assert [pick(windows, driver, numbers, "lowest") for _ in range(4)] == [7, 5_000, 8_001, 8_002]
+    assert driver.reads == []
+
+
+@pytest.mark.parametrize("used", [0, 18_000])
+def test_a_look_asks_for_little_where_much_is_taken(used):
+    """A store may count, or walk over, whatever lies in the range that it is asked for."""
+
+    class Bounded(Counting):
+        def keys(self, query):
+            for lo, hi in query.runs or ((query.lo, query.hi),):
+                assert int(hi, 16) - int(lo, 16) < LARGEST_PAGE
+            return super().keys(query)
+
+    driver, windows = Bounded(), Windows(random.Random(7))
+    take(driver, *random.Random(1).sample(range(1, 20_001), used))
+    for policy in ("random", "lowest", "next_fit", "longest_free"):
+        assert pick(windows, driver, Spans.of([(1, 20_000)]), policy) is not None
+        windows.forget(KEY)
+
+
 @pytest.mark.parametrize("size", [100, 4094, 2**24, 2**64])
 def test_a_look_costs_the_same_whatever_the_size(size):
     driver, windows = Counting(), Windows(random.Random(7))

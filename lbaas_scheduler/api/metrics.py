@@ -59,8 +59,10 @@ class Meters:
         self.registry = CollectorRegistry()
         self.reading = threading.Lock()
         own = self.registry
-        self.placements = Counter(f"{PREFIX}_placements", "Resources to be placed", ["outcome", "reason"], registry=own)
-        self.placing = Histogram(f"{PREFIX}_placement_seconds", "Time to place", ["outcome"], buckets=SECONDS, registry=own)
+        self.placements = Counter(f"{PREFIX}_placements", "Resources to be placed", ["role", "outcome", "reason"], registry=own)
+        self.placing = Histogram(
+            f"{PREFIX}_placement_seconds", "Time to place", ["role", "outcome"], buckets=SECONDS, registry=own
+        )
         self.casts = Counter(f"{PREFIX}_casts", "Messages to agents", ["verb", "outcome"], registry=own)
         self.requests = Histogram(
             f"{PREFIX}_request_seconds", "Time to answer", ["method", "route", "status"], buckets=SECONDS, registry=own
@@ -78,7 +80,7 @@ class Meters:
 
 
 class MeteredPlacer:
-    """A placer whose placements are counted."""
+    """A placer whose placements are counted. ``role`` tells new resources, ``current``, from moves, ``target``."""
 
     def __init__(self, placer: Places, meters: Meters) -> None:
         self._placer = placer
@@ -88,14 +90,14 @@ class MeteredPlacer:
         return self._placer.algorithms()
 
     def place(self, request: ScheduleRequest, within: Within | None = None, role: str = placements.CURRENT) -> Decision:
-        with self._metered():
+        with self._metered(role):
             return self._placer.place(request, within, role)
 
     def simulate(self, request: ScheduleRequest, count: int = 1) -> Simulation:
         return self._placer.simulate(request, count)
 
     @contextmanager
-    def _metered(self) -> Iterator[None]:
+    def _metered(self, role: str) -> Iterator[None]:
         began, outcome, reason = time.perf_counter(), "placed", ""
         try:
             yield
@@ -107,8 +109,8 @@ class MeteredPlacer:
             outcome, reason = "failed", type(error).__name__ if isinstance(error, LBaaSError) else "Exception"
             raise
         finally:
-            self._meters.placements.labels(outcome, reason).inc()
-            self._meters.placing.labels(outcome).observe(time.perf_counter() - began)
+            self._meters.placements.labels(role, outcome, reason).inc()
+            self._meters.placing.labels(role, outcome).observe(time.perf_counter() - began)
 
 
 def _main_reason(error: NoValidDevice) -> str:

@@ -210,7 +210,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     directory = AgentDirectory(database, assignments, caster, metered, conf.scheduler.agent_down_seconds)
     classes = _plugin_classes(conf)
     quotas = Quotas(database, conf)
-    placer = build_placer(conf, database, gates, connector)
+    placer = MeteredPlacer(build_placer(conf, database, gates, connector), meters)
     services = {cls.service: name for name, cls in classes.items()}
     registry = _registry(conf, database, gates, assignments, quotas)
     requests: dict[str, Requests] = {}
@@ -219,7 +219,7 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
         conf=conf,
         database=database,
         services=extensions.load_services(),
-        placer=MeteredPlacer(placer, meters),
+        placer=placer,
         registry=registry,
         service_types=ServiceTypes(database, _device_types(gates), services, placer.algorithms()),
         rules=PlacementRules(database, services, placer.algorithms()),

@@ -64,10 +64,19 @@ def test_placements_are_counted_by_outcome_and_reason(house: House) -> None:
     house.put(f"/v2.0/devices/{house.device['id']}", {"device": {"admin_state": "draining"}}, ADMIN)
     house.post("/v2.0/lb/vips", {"vip": house.vip_body(house.pool())})
     found = metrics(house)
-    assert found['lbaas_scheduler_placements_total{outcome="placed",reason=""}'] == 1
+    assert found['lbaas_scheduler_placements_total{outcome="placed",reason="",role="current"}'] == 1
     refused = {name: value for name, value in found.items() if 'placements_total{outcome="refused"' in name}
     assert list(refused.values()) == [1]
-    assert found['lbaas_scheduler_placement_seconds_count{outcome="placed"}'] == 1
+    assert found['lbaas_scheduler_placement_seconds_count{outcome="placed",role="current"}'] == 1
+
+
+def test_a_move_is_counted_apart(house: House) -> None:
+    vip = house.vip()
+    house.create("/v2.0/devices", "device", {"name": "spare", "device_type": "fake"}, ADMIN)
+    assert house.post(f"/v2.0/lb/vips/{vip['id']}/move", {"move": {}}, ADMIN).status_code == 202
+    found = metrics(house)
+    placed = 'lbaas_scheduler_placements_total{{outcome="placed",reason="",role="{}"}}'
+    assert (found[placed.format("current")], found[placed.format("target")]) == (1, 1)
 
 
 def test_casts_are_counted_and_what_waits_is_counted_by_age(house: House) -> None:

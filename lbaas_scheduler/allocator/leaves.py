@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 from lbaas_scheduler.allocator import infra, values
 from lbaas_scheduler.allocator.context import Context, Known, new_id
 from lbaas_scheduler.allocator.core.drivers import Clash, Query, Stored, Txn
-from lbaas_scheduler.allocator.core.requests import Grant, Request, Selector
+from lbaas_scheduler.allocator.core.requests import Grant, Owner, Request, Selector
 from lbaas_scheduler.allocator.core.states import Allocation, Pool, hexed
 from lbaas_scheduler.allocator.texts import check_request
-from lbaas_scheduler.errors import OutOfRange, PoolDraining, PoolExhausted, ValueInUse
+from lbaas_scheduler.errors import InvalidRequest, OutOfRange, PoolDraining, PoolExhausted, ValueInUse
 
 DUE_AT_ONCE = 100
 """Values whose quarantine is over that are looked at for one that fits."""
@@ -30,10 +31,25 @@ class Terms:
     ttl: float | None = None
 
 
+Place = tuple[Selector, Owner, str, Any]
+"""Whose which value of which pool: there can be one."""
+
+
+def place_of(request: Request) -> Place:
+    return request.selector, request.owner, request.slot, request.within and place_of(request.within)
+
+
+def asked_twice(request: Request) -> InvalidRequest:
+    """The error when two different requests of one transaction have the same place."""
+    owner, pool = request.owner, f"{request.kind} pool '{request.selector.label}'" if request.pool else "addresses of one subnet"
+    text = f"{owner.type} {owner.id} asks twice for slot '{request.slot}' of {pool}; give each value a slot of its own"
+    return InvalidRequest(text, slot=request.slot)
+
+
 class Leaf:
     """One value. ``part`` "" is what the request asked for, any other what its kind adds."""
 
-    def __init__(self, request: Request, part: str, parent: Leaf | None, context: Context) -> None:
+    def __init__(self, request: Request, parent: Leaf | None, context: Context, part: str = "") -> None:
         check_request(request)
         self.request = request
         self.part = part
@@ -45,7 +61,8 @@ class Leaf:
         self._context = context
         self._kind = context.kind(request.kind)
         self._own_id = new_id()
-        self._new_pool_id = ""
+        self._inner_id = new_id()
+        self._inner: Known | None = None
         self._number: int | None = None
         self._known: Known | None = None
         self._built: Allocation | None = None
@@ -89,13 +106,6 @@ class Leaf:
         for child in self.children:
             yield from child.walk()
 
-    def other_parts(self) -> tuple[str, ...]:
-        """Which parts its kind adds."""
-        if self.request.within is not None:
-            return ()
-        known = self._context.find(self.request.selector)
-        return self._kind.parts_of(known.definition, self.request) if known else ()
-
     def grant(self) -> Grant:
         allocation = self._built or (self.existing.state if self.existing else None)
         assert allocation is not None
@@ -110,10 +120,12 @@ class Leaf:
 
         :param chosen: domain → numbers that this transaction takes already.
         """
+        self._inner = None
         if self.existing is not None:
             self._keep(txn, terms)
             return
         known = self._known = self._resolve(txn, terms)
+        self._grow(known)
         if known.pool.state != "active":
             raise PoolDraining(kind=known.pool.kind, pool=known.pool.label)
         domain = self._domain(known)
@@ -137,6 +149,7 @@ class Leaf:
             return False
         self.put_back()
         self._known, self._built = known, None
+        self._grow(known)
         wanted = self._requested(known)
         if wanted is not None and wanted != self.existing.state.number:
             has, wants = self._context.show(self.existing.state), self._kind.show(wanted, self.existing.state.prefix_len)
@@ -169,9 +182,21 @@ class Leaf:
         if self._known is not None:
             self._context.windows.forget((self._known.pool.id, self._domain(self._known)))
 
+    def _grow(self, known: Known) -> None:
+        """Have the parts that its kind adds by the definition as it is now: it may be another one with each turn."""
+        if self.part or self.within:
+            return
+        wanted = self._kind.parts_of(known.definition, self.request)
+        grown = {child.part: child for child in self.children if child.part}
+        if wanted != tuple(grown):
+            parts = (grown.get(name) or Leaf(self.request, self, self._context, name) for name in wanted)
+            self.children = [*parts, *(child for child in self.children if not child.part)]
+
     # --- its pool -----------------------------------------------------------------------------------------------------------
 
     def _find(self) -> Known | None:
+        if self.part and self.parent:
+            return self.parent._known
         if self.within is None:
             return self._context.find(self.request.selector)
         if self.within.is_new:
@@ -187,7 +212,9 @@ class Leaf:
             return found
         if self.within is None:
             return self._context.pool(self.request.selector)
-        return self._new_pool(txn, terms, self.within)
+        if self.within._inner is None:
+            self.within._inner = self._new_pool(txn, terms, self.within)
+        return self.within._inner
 
     def _new_pool(self, txn: Txn, terms: Terms, subnet: Leaf) -> Known:
         """The address pool of a subnet, which comes into being with the first address."""
@@ -195,10 +222,9 @@ class Leaf:
         assert allocation is not None
         if subnet.existing:
             txn.require(subnet.existing)
-        self._new_pool_id = self._new_pool_id or new_id()
         cidr = subnet._kind.show(allocation.number, allocation.prefix_len)
         return infra.define_within(
-            self._context, txn, self._new_pool_id, allocation, subnet.request.scope, str(cidr), self.request, terms.actor
+            self._context, txn, subnet._inner_id, allocation, subnet.request.scope, str(cidr), self.request, terms.actor
         )
 
     def _domain(self, known: Known) -> str:

@@ -15,7 +15,7 @@ from lbaas_scheduler.allocator.context import Context
 from lbaas_scheduler.allocator.core.drivers import Clash, Collision, Txn
 from lbaas_scheduler.allocator.core.requests import Grant, Request
 from lbaas_scheduler.allocator.core.states import Allocation, Note, Pool, RequestLog
-from lbaas_scheduler.allocator.leaves import Leaf, Terms
+from lbaas_scheduler.allocator.leaves import Leaf, Place, Terms, asked_twice, place_of
 from lbaas_scheduler.errors import Contention, LBaaSError
 
 TRIES = 10
@@ -33,15 +33,15 @@ class Planner:
         self._context = context
         self._terms = terms
         self.collisions = 0
+        self._planned: dict[Place, Leaf] = {}
         self._roots = [self._leaf(request, None) for request in requests]
-        self._leaves = [leaf for root in self._roots for leaf in root.walk()]
 
     def run(self) -> list[Grant]:
         """:raises Contention: others were faster, :data:`TRIES` times."""
         try:
             return self._run()
         except LBaaSError:
-            for leaf in reversed(self._leaves):
+            for leaf in reversed(list(self._leaves())):
                 leaf.put_back()
             raise
 
@@ -63,17 +63,28 @@ class Planner:
                 time.sleep(random.uniform(0, FIRST_PAUSE_SECONDS * 2**turn))  # noqa: S311  # spreads retries, guards nothing
         raise Contention(dependency="The allocator", reason=f"{self.collisions} tries were overtaken", tries=self.collisions)
 
-    def _leaf(self, request: Request, parent: Leaf | None, part: str = "") -> Leaf:
-        leaf = Leaf(request, part, parent, self._context)
-        if part:
-            return leaf
+    def _leaf(self, request: Request, parent: Leaf | None) -> Leaf:
+        """The same one for the same request: two addresses may lie in one subnet."""
+        leaf = Leaf(request, parent, self._context)
+        place = place_of(request)
+        planned = self._planned.setdefault(place, leaf)
+        if planned is not leaf:
+            if planned.request != request or planned.parent is not parent:
+                raise asked_twice(request)
+            return planned
         if request.within is not None:
             leaf.within = self._leaf(request.within, None)
             leaf.within.look_up()
-        elif not parent or not parent.part:
-            leaf.children = [self._leaf(request, leaf, name) for name in leaf.other_parts()]
-        leaf.children += [self._leaf(child, leaf) for child in request.children]
+        leaf.children = [self._leaf(child, leaf) for child in request.children]
         return leaf
+
+    def _leaves(self) -> Iterator[Leaf]:
+        """Each of them once, what it needs before it. A kind's parts are known when the leaf before them is built."""
+        seen: set[Leaf] = set()
+        for leaf in (leaf for root in self._roots for leaf in root.walk()):
+            if leaf not in seen:
+                seen.add(leaf)
+                yield leaf
 
     def _commit(self) -> None:
         txn = self._context.driver.begin()
@@ -89,16 +100,16 @@ class Planner:
 
     def _build(self, txn: Txn) -> None:
         chosen: dict[str, set[int]] = {}
-        for leaf in self._leaves:
+        for leaf in self._leaves():
             leaf.build(txn, self._terms, chosen)
-        quotas.check(txn, [leaf for leaf in self._leaves if leaf.is_new])
+        quotas.check(txn, [leaf for leaf in self._leaves() if leaf.is_new])
         if self._terms.request_id and txn.changes:
             result = tuple(root.id for root in self._roots)
             txn.insert(RequestLog(self._terms.request_id, result, self._context.now()))
 
     def _look_up_all(self) -> bool:
         """Whether an owner turned out to have a value already."""
-        found = [leaf.look_up() for leaf in self._leaves if leaf.is_new]
+        found = [leaf.look_up() for leaf in self._leaves() if leaf.is_new]
         return any(found)
 
     def _learn(self, clashes: Sequence[Clash]) -> list[Grant] | None:
@@ -109,7 +120,7 @@ class Planner:
             if not isinstance(clash.state, Note):
                 self._correct(clash)
         if self.collisions >= FRESH_AFTER:
-            for leaf in self._leaves:
+            for leaf in self._leaves():
                 leaf.distrust()
         return None
 
@@ -117,10 +128,10 @@ class Planner:
         for leaf in self._concerned(clash):
             leaf.correct(clash)
 
-    def _concerned(self, clash: Clash) -> Iterator[Leaf]:
+    def _concerned(self, clash: Clash) -> list[Leaf]:
         state = clash.state
         if isinstance(state, Allocation):
-            return (leaf for leaf in self._leaves if state.id in leaf.ids())
+            return [leaf for leaf in self._leaves() if state.id in leaf.ids()]
         if isinstance(state, Pool):
-            return (leaf for leaf in self._leaves if leaf.pool_id == state.id)
-        return iter(())
+            return [leaf for leaf in self._leaves() if leaf.pool_id == state.id]
+        return []

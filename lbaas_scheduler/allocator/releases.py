@@ -218,7 +218,9 @@ def _let_go(context: Context, txn: Txn, stored: Stored[Allocation], actor: str) 
     known = context.pool_of(state.pool_id, fresh=False)
     config: Mapping[str, Any] = known.definition.config if known else {}
     rest, pick = config.get("quarantine_seconds", 0), config.get("pick", "")
-    in_range = known is not None and state.number in known.part(state.part).numbers
+    # A definition from memory may know nothing of a part that was added since.
+    part = known.definition.parts.get(state.part) if known else None
+    in_range = part is not None and state.number in part.numbers
     if in_range and (rest or pick == "longest_free"):
         txn.replace(stored, quarantined(context, state, rest))
     else:

@@ -35,9 +35,13 @@ def check_text(what: str, value: Any, *, may_be_empty: bool = False) -> None:
 def check_selector(selector: Selector) -> None:
     check_text("kind", selector.kind)
     check_text("pool name", selector.name)
-    check_text("scope", selector.scope)
-    if selector.scope != CLUSTER and not selector.scope.startswith(("tenant:", "host:")):
-        raise InvalidRequest(f"The scope is '{selector.scope:.80}'; give cluster, tenant:ID or host:NAME", scope=selector.scope)
+    _check_scope(selector.scope)
+
+
+def _check_scope(scope: str) -> None:
+    check_text("scope", scope)
+    if scope != CLUSTER and not scope.startswith(("tenant:", "host:")):
+        raise InvalidRequest(f"The scope is '{scope:.80}'; give cluster, tenant:ID or host:NAME", scope=scope)
 
 
 def check_owner(owner: Owner) -> None:
@@ -59,7 +63,14 @@ def check_request(request: Request) -> None:
         if request.options is not None:
             raise InvalidRequest("options belong to a request with 'within'; else the pool's definition says it")
         check_selector(request.selector)
-    elif request.kind != "address" or request.within.kind != "subnet" or request.pool:
+        return
+    if request.kind != "address" or request.within.kind != "subnet" or request.pool != "":
         raise InvalidRequest("'within' is for an address in a subnet; leave its pool empty")
-    elif request.options is not None and not isinstance(request.options, Mapping):
+    _check_scope(request.scope)
+    if request.options is None:
+        return
+    if not isinstance(request.options, Mapping):
         raise InvalidRequest(f"options is {request.options!r:.80}; give words of an address pool's configuration")
+    taken = sorted({"cidr", "address_scope", "parent"} & set(request.options))
+    if taken:
+        raise InvalidRequest(f"options names {', '.join(taken)}, which the subnet says; leave it out", options=taken)

@@ -425,6 +425,9 @@ class TestBadInput:
             (vlan("n1", scope="galaxy"), "give cluster, tenant:ID or host:NAME"),
             (vlan("n1", options={}), "options belong to"),
             (Request("vlan", VIP, within=subnet("n1")), "for an address in a subnet"),
+            (Request("address", VIP, [], within=subnet("n1")), "leave its pool empty"),
+            (Request("address", VIP, scope=[], within=subnet("n1")), r"The scope is \[\]; give a text"),
+            (Request("address", VIP, within=subnet("n1"), options={"cidr": "10.0.0.0/8"}), "names cidr, which the subnet says"),
         ],
     )
     def test_a_wrong_request_is_refused_by_name(self, allocator, request_, text):

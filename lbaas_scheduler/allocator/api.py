@@ -193,7 +193,7 @@ def request(document: Any, depth: int = 0) -> Request:
     words = dict(document) | {"owner": owner_(document["owner"])}
     if words.get("within") is not None:
         words["within"] = request(words["within"], depth + 1)
-    children = words.get("children") or ()
+    children = () if words.get("children") is None else words["children"]
     if not isinstance(children, list | tuple):
         raise InvalidRequest(f"children is {children!r:.80}; give a list of requests")
     words["children"] = tuple(request(child, depth + 1) for child in children)

@@ -17,6 +17,7 @@ from lbaas_scheduler.allocator.core.resource import Definition, Part, Resource
 from lbaas_scheduler.allocator.core.spans import Spans
 from lbaas_scheduler.allocator.core.states import Allocation, Event, Pool
 from lbaas_scheduler.allocator.kinds import configs
+from lbaas_scheduler.allocator.texts import check_text
 from lbaas_scheduler.allocator.windows import Windows
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.errors import InvalidConfig, NotDefined
@@ -101,9 +102,10 @@ class Context:
 
     def kind(self, name: str) -> Resource:
         """:raises NotDefined: no such kind is installed."""
-        found = self.kinds.get(name)
+        found = self.kinds.get(name) if isinstance(name, str) else None
         if found is None:
-            raise NotDefined(f'No resource found for description: "{name:.80}"', kind=name[:80], known=sorted(self.kinds))
+            shown = str(name)[:80]
+            raise NotDefined(f'No resource found for description: "{shown}"', kind=shown, known=sorted(self.kinds))
         return found
 
     def find(self, selector: Selector, *, fresh: bool = False) -> Known | None:
@@ -149,6 +151,7 @@ class Context:
 
     def event(self, op: str, actor: str, pool: Pool, allocation: Allocation | None = None, note: str = "") -> Event:
         """An entry for the audit trail."""
+        check_text("actor", actor, may_be_empty=True)
         common = (stamp(), self.now(), actor, op, pool.kind, pool.id, pool.label)
         if allocation is None:
             return Event(*common, note=note)

@@ -119,8 +119,9 @@ class ResourceAllocator:
 
         A hold that is over is never given to somebody else by itself: a device might use the value still.
         """
-        if not 0 < ttl_seconds <= MAX_TTL_SECONDS:
-            raise InvalidRequest(f"ttl_seconds is {ttl_seconds}; give more than 0 and at most {MAX_TTL_SECONDS}")
+        is_number = isinstance(ttl_seconds, int | float) and not isinstance(ttl_seconds, bool)
+        if not is_number or not 0 < ttl_seconds <= MAX_TTL_SECONDS:
+            raise InvalidRequest(f"ttl_seconds is {ttl_seconds!r:.80}; give more than 0 and at most {MAX_TTL_SECONDS}")
         return self._plan(requests, Terms(actor, request_id, ttl_seconds))
 
     def commit(self, allocation_id: str, generation: int | None = None, *, actor: str = "") -> Grant:
@@ -210,7 +211,6 @@ class ResourceAllocator:
         return reconcile.reconcile(self._context, probe, **terms)
 
     def _plan(self, requests: Sequence[Request], terms: Terms) -> Grants:
-        check_text("actor", terms.actor, may_be_empty=True)
         check_text("request id", terms.request_id, may_be_empty=True)
         if not requests:
             return []

@@ -100,7 +100,7 @@ def release_value(
     def attempt() -> int:
         known = context.pool(selector)
         kind = context.kind(selector.kind)
-        number = kind.parse(known.definition, value)
+        number = kind.parse_returned(known.definition, value)
         part = known.definition.main
         stored = context.driver.get(Allocation, part.domain, hexed(number), part.prefix_len)
         facts = {"kind": selector.kind, "pool": selector.label, "value": value}

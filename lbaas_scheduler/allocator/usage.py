@@ -8,7 +8,7 @@ from lbaas_scheduler.allocator import infra, values
 from lbaas_scheduler.allocator.context import Context, Known
 from lbaas_scheduler.allocator.core.drivers import Query
 from lbaas_scheduler.allocator.core.requests import Grant, Owner, Selector, Usage
-from lbaas_scheduler.allocator.core.spans import Spans, listing
+from lbaas_scheduler.allocator.core.spans import Spans, listing, listing_of
 from lbaas_scheduler.allocator.core.states import Allocation
 
 MOST_STRETCHES = 1_000
@@ -39,7 +39,7 @@ def of(context: Context, known: Known) -> Usage:
         quarantined=count["quarantined"],
         free=free.size,
         allocated=listing(used, show, step),
-        free_ranges=_text(free, show) if len(free.items) <= MOST_STRETCHES else "",
+        free_ranges=listing_of(free, show) if len(free.items) <= MOST_STRETCHES else "",
     )
 
 
@@ -63,10 +63,3 @@ def _of_pool(context: Context, pool_id: str) -> list[Allocation]:
     """Its customers' values and its own."""
     ids = (pool_id, infra.infra_pool(pool_id))
     return [stored.state for id_ in ids for stored in context.driver.read(Query(Allocation, "in", (id_,)))]
-
-
-def _text(spans: Spans, show: object) -> str:
-    assert callable(show)
-    return ", ".join(
-        show(span.lo) if span.lo == span.hi else f"{show(span.lo)}-{show(span.hi)}" for span in spans.items
-    )  # fmt: skip

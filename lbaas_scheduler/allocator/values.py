@@ -8,7 +8,7 @@ from lbaas_scheduler.allocator.context import Context
 from lbaas_scheduler.allocator.core.drivers import Query, Stored
 from lbaas_scheduler.allocator.core.requests import Grant, Selector, owner_of
 from lbaas_scheduler.allocator.core.states import Allocation, RequestLog, hexed
-from lbaas_scheduler.errors import NotAllocated
+from lbaas_scheduler.errors import InvalidRequest, NotAllocated
 
 
 def grant(
@@ -38,6 +38,8 @@ def grant(
 
 def by_id(context: Context, allocation_id: str) -> Stored[Allocation]:
     """:raises NotAllocated: it is not, or not any more."""
+    if not isinstance(allocation_id, str):
+        raise InvalidRequest(f"The id of an allocation is a text, not {allocation_id!r:.80}")
     found = context.driver.first(Allocation, "id", allocation_id)
     if found is None or found.state.status == "quarantined":
         raise NotAllocated(id=allocation_id[:80])
@@ -91,4 +93,8 @@ def answer(context: Context, request_id: str) -> list[Grant] | None:
     logged = context.driver.get(RequestLog, request_id)
     if logged is None:
         return None
-    return [tree(context, by_id(context, allocation_id)) for allocation_id in logged.state.result]
+    try:
+        return [tree(context, by_id(context, allocation_id)) for allocation_id in logged.state.result]
+    except NotAllocated as error:
+        text = f"Request id '{request_id}' was answered with {error.details['id']}, which was given back since; take another id"
+        raise NotAllocated(text, **error.details) from error

@@ -12,7 +12,7 @@ from lbaas_scheduler.api.operations import Call, Operation
 from lbaas_scheduler.errors import InvalidRequest
 from lbaas_scheduler.schemas import converters
 from lbaas_scheduler.schemas import resources as schemas
-from lbaas_scheduler.schemas.checker import violation
+from lbaas_scheduler.schemas.checker import shown, violation
 
 TAG = "Resources"
 
@@ -56,6 +56,8 @@ def asked(call: Call, known: Document) -> Document:
             value: Any = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
         elif "anyOf" in schema:
             value = converters.boolean(text)
+            if not isinstance(value, bool):
+                raise InvalidRequest(reason=f"'{name}' must be true or false, not {shown(text)}", attribute=name)
         else:
             value = text
         reason = violation(schema, value)

@@ -15,6 +15,8 @@ Id = sa.String(37)
 
 Domain = sa.String(191)
 Value = sa.String(32)
+Slot = sa.String(322)
+"""What a caller says (128), ``#`` and a part (64), ``@`` and a host (128)."""
 
 
 def partial(name: str, where: str, *columns: str) -> sa.Index:
@@ -66,7 +68,7 @@ allocator_allocations = table(
     required("pool_id", Id),
     required("owner_type", sa.String(64)),
     required("owner_id", sa.String(255)),
-    required("slot", sa.String(255)),
+    required("slot", Slot),
     required("tenant_id", sa.String(255)),
     required("part", sa.String(64)),
     required("status", sa.String(16)),
@@ -106,7 +108,7 @@ allocator_events = table(
     required("prefix_len", sa.Integer),
     required("owner_type", sa.String(64)),
     required("owner_id", sa.String(255)),
-    required("slot", sa.String(255)),
+    required("slot", Slot),
     sa.Column("allocation_id", Id, nullable=False, index=True),
     required("request_id", sa.String(128)),
     required("note", sa.String(255)),

@@ -82,6 +82,7 @@ _SENTENCES = {
     "enum": "is not one of {wanted}",
     "maxLength": "is longer than {wanted} characters",
     "minLength": "is shorter than {wanted} characters",
+    "exclusiveMinimum": "is not more than {wanted}",
     "minimum": "is less than the minimum of {wanted}",
     "maximum": "is greater than the maximum of {wanted}",
     "uniqueItems": "names an item twice",

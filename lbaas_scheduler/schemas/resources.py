@@ -82,7 +82,9 @@ ALLOCATIONS_CREATE = _object(
     {"requests": {"type": "array", "minItems": 1, "items": {"type": "object"}, "description": "all of them, or none"}, **_TERMS},
     "requests",
 )
-RELEASE = _object({"value": VALUE, "owner": OWNER}, "value", "owner")
+RELEASE = _object(
+    {"value": {"type": ["integer", "string", "object"], "description": "as the kind writes it"}, "owner": OWNER}, "value", "owner"
+)
 _DAYS: Document = {"type": "number", "minimum": 0, "maximum": 36_500}
 RECONCILE = _object(
     {

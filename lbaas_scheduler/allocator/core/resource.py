@@ -79,10 +79,14 @@ class Resource(ABC):
 
     @abstractmethod
     def parse(self, definition: Definition, value: Any) -> int:
-        """A value that a caller asks for or gives back, as a number. Not checked against the pool's range.
+        """A value that a caller asks for, as a number. Not checked against the pool's range.
 
         :raises InvalidRequest: it is no value of this kind.
         """
+
+    def parse_returned(self, definition: Definition, value: Any) -> int:
+        """As :meth:`parse`, for a value that is given back: there a kind may understand more ways to say it."""
+        return self.parse(definition, value)
 
     @abstractmethod
     def show(self, number: int, prefix_len: int) -> Any:

@@ -120,5 +120,9 @@ def _cut(span: Span, cut: Span, step: int) -> list[Span]:
 
 def listing(numbers: Iterable[int], show: Callable[[int], str] = str, step: int = 1) -> str:
     """Numbers as people write them: ``1-2, 19``."""
-    spans = Spans.of(((number, number) for number in numbers), step).items
-    return ", ".join(show(span.lo) if span.lo == span.hi else f"{show(span.lo)}-{show(span.hi)}" for span in spans)
+    return listing_of(Spans.of(((number, number) for number in numbers), step), show)
+
+
+def listing_of(spans: Spans, show: Callable[[int], str] = str) -> str:
+    """As :func:`listing`, of spans."""
+    return ", ".join(show(span.lo) if span.lo == span.hi else f"{show(span.lo)}-{show(span.hi)}" for span in spans.items)

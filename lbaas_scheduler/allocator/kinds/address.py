@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Any, ClassVar
 
 from lbaas_scheduler.allocator.core.resource import Definition, Part, Resource
@@ -53,9 +52,9 @@ class Address(Resource):
         words = {
             "cidr": str(net),
             "gateway": next((str(inet.to_address(number)) for number, what in reserved.items() if what == "gateway"), ""),
-            "ranges": text,
-            "automatic": config.get("automatic", ""),
-            "reserved": [str(inet.to_address(number)) for number, what in reserved.items() if what != "gateway"],
+            "ranges": inet.ranges_text(Spans.of(given)),
+            "automatic": NOTHING if part.automatic == Spans() else inet.ranges_text(part.automatic or Spans()),
+            "reserved": [str(inet.to_address(number)) for number, what in sorted(reserved.items()) if what != "gateway"],
             "address_scope": scope,
             "parent": parent,
         }
@@ -63,9 +62,7 @@ class Address(Resource):
 
     def parse(self, definition: Definition, value: Any) -> int:
         try:
-            if not isinstance(value, str):
-                raise ValueError
-            return inet.to_number(ip_address(value))
+            return inet.to_number(inet.parsed(value))
         except ValueError as error:
             raise InvalidRequest(
                 f"Invalid type for address value: {value!r:.80}; give an IP address", value=repr(value)[:80]

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lbaas_scheduler.allocator.core.resource import PICKS
-from lbaas_scheduler.errors import InvalidConfig
+from lbaas_scheduler.allocator.texts import check_text
+from lbaas_scheduler.errors import InvalidConfig, InvalidRequest
 
 COMMON = ("pick", "quarantine_seconds", "quotas")
 """Words of every kind's configuration."""
@@ -53,7 +54,7 @@ def common(kind: str, config: Mapping[str, Any], default_pick: str) -> dict[str,
     if not _is_count(quarantine) or quarantine > MAX_QUARANTINE_SECONDS:
         raise invalid(kind, f"quarantine_seconds is {quarantine!r:.80}; give a whole number from 0 to {MAX_QUARANTINE_SECONDS}")
     quotas = config.get("quotas", {})
-    if not isinstance(quotas, Mapping) or not all(isinstance(who, str) and _is_count(many) for who, many in quotas.items()):
+    if not isinstance(quotas, Mapping) or not all(_is_tenant(who) and _is_count(many) for who, many in quotas.items()):
         raise invalid(kind, f"quotas is {quotas!r:.80}; give tenant → number of values, '*' for any other tenant")
     return {
         "pick": choice(kind, config, "pick", PICKS, default_pick),
@@ -64,6 +65,14 @@ def common(kind: str, config: Mapping[str, Any], default_pick: str) -> dict[str,
 
 def invalid(kind: str, reason: str) -> InvalidConfig:
     return InvalidConfig(kind=kind, reason=reason)
+
+
+def _is_tenant(value: Any) -> bool:
+    try:
+        check_text("tenant id", value)
+    except InvalidRequest:
+        return False
+    return True
 
 
 def _is_count(value: Any) -> bool:

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from itertools import pairwise
 from typing import Any
 
-from lbaas_scheduler.allocator.core.spans import Span
+from lbaas_scheduler.allocator.core.spans import Span, Spans, listing_of
 from lbaas_scheduler.allocator.kinds.configs import invalid
 
 Address = IPv4Address | IPv6Address
@@ -15,6 +15,7 @@ Network = IPv4Network | IPv6Network
 
 MAPPED = 0xFFFF << 32
 _V4 = range(MAPPED, MAPPED + 2**32)
+_V4_IN_V6 = IPv6Network("::ffff:0:0/96")
 
 
 def to_number(address: Address) -> int:
@@ -28,23 +29,30 @@ def to_address(number: int) -> Address:
 def address(kind: str, word: str, text: Any) -> Address:
     """:raises InvalidConfig: no address."""
     try:
-        if not isinstance(text, str):
-            raise ValueError
-        return ip_address(text)
+        return parsed(text)
     except ValueError as error:
         raise invalid(kind, f"{word}: {text!r:.80} is no IP address") from error
+
+
+def parsed(text: Any) -> Address:
+    """:raises ValueError: no address, or one with a scope (``%eth0``), which means something on one host only."""
+    if not isinstance(text, str) or "%" in text:
+        raise ValueError
+    return ip_address(text)
 
 
 def network(kind: str, word: str, text: Any) -> Network:
     """:raises InvalidConfig: no prefix, or one with host bits set."""
     try:
-        if not isinstance(text, str) or "/" not in text:
+        if not isinstance(text, str) or "/" not in text or "%" in text:
             raise ValueError(f"{text!r:.80} is no prefix; write ADDRESS/LENGTH")
         found = ip_network(text)
     except ValueError as error:
         raise invalid(kind, f"{word}: {error}") from error
     if found.prefixlen == 0:
         raise invalid(kind, f"{word}: {text} is everything; give a prefix")
+    if found.version == 6 and found.overlaps(_V4_IN_V6):
+        raise invalid(kind, f"{word}: {text} holds IPv4 addresses; write them as IPv4")
     return found
 
 
@@ -84,6 +92,11 @@ def _range(kind: str, word: str, piece: str, net: Network) -> Span:
     if lo < usable.lo or hi > usable.hi:
         raise invalid(kind, f"{word}: {piece} leaves {to_address(usable.lo)}-{to_address(usable.hi)}, the hosts of {net}")
     return Span(lo, hi)
+
+
+def ranges_text(spans: Spans) -> str:
+    """The reverse of :func:`ranges`, in one way for equal ones."""
+    return listing_of(spans, lambda number: str(to_address(number)))
 
 
 def host(net: Network, number: int) -> Address:

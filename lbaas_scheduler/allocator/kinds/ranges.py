@@ -40,6 +40,11 @@ def _pair(kind: str, word: str, piece: str, lowest: int, highest: int) -> tuple[
     return first, last
 
 
+def written(spans: Spans) -> str:
+    """The reverse of :func:`parse`, in one way for equal ranges."""
+    return ", ".join(map(_text, spans.items))
+
+
 def number(kind: str, value: Any) -> int:
     """A value that a caller asks for.
 

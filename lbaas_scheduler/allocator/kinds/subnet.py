@@ -49,7 +49,7 @@ class Subnet(Resource):
         return Definition({"cidr": str(net), "alloc_len": length, "address_scope": scope}, {"": part}, {})
 
     def parse(self, definition: Definition, value: Any) -> int:
-        if not isinstance(value, str) or "/" not in value:
+        if not isinstance(value, str) or "/" not in value or "%" in value:
             raise InvalidRequest(f"Invalid type for subnet value: {value!r:.80}; write ADDRESS/LENGTH", value=repr(value)[:80])
         try:
             net = ip_network(value)

@@ -33,7 +33,7 @@ class Vlan(Resource):
         text = f"{FIRST}-{LAST}" if text == "" else text
         numbers = ranges.parse(self.kind, "ranges", text, FIRST, LAST)
         part = Part(domain_of(network), numbers, numbers, "no vlans available")
-        return Definition({"ranges": text, "physical_network": network}, {"": part}, {})
+        return Definition({"ranges": ranges.written(numbers), "physical_network": network}, {"": part}, {})
 
     def parse(self, definition: Definition, value: Any) -> int:
         return ranges.number(self.kind, value)

@@ -51,17 +51,22 @@ class Vxlan(Resource):
         }
         numbers = parse_range(words["range"], paired=words["local_vlan"] != "none")
         main = Part(f"underlay:{words['underlay']}/vni", numbers, numbers, "no vxlans available")
-        return Definition(words, {"": main} | _local_part(words), {})
+        parts = {"": main} | _local_part(words)
+        words["range"] = ranges.written(numbers)
+        if LOCAL in parts:
+            words["local_vlans"] = ranges.written(parts[LOCAL].numbers)
+        return Definition(words, parts, {})
 
     def parse(self, definition: Definition, value: Any) -> int:
-        if isinstance(value, Mapping):
-            if set(value) != {"vxlan", "vlan"}:
-                raise InvalidRequest(
-                    f"Invalid type for vxlan-vlan pair: {value!r:.80}; give vxlan and vlan", value=repr(value)[:80]
-                )
+        return ranges.number(self.kind, value)
+
+    def parse_returned(self, definition: Definition, value: Any) -> int:
+        """``{"vxlan": 10000, "vlan": 1}`` as well: the pair that was given. One cannot choose the VLAN, but say which it was."""
+        if isinstance(value, Mapping) and set(value) == {"vxlan", "vlan"}:
             value = value["vxlan"]
         if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidRequest(f"Invalid type for vxlan-vlan pair: {value!r:.80}; give a whole number", value=repr(value)[:80])
+            text = f"Invalid type for vxlan-vlan pair: {value!r:.80}; give a whole number, or vxlan and vlan"
+            raise InvalidRequest(text, value=repr(value)[:80])
         return ranges.number(self.kind, value)
 
     def show(self, number: int, prefix_len: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from queue import SimpleQueue
 
 import pytest
@@ -442,6 +443,16 @@ class TestBadInput:
             grant = allocator.allocate(vlan(name))
             assert [found.id for found in allocator.list(owner=Owner("network", name))] == [grant.id]
             assert allocator.release_owner(Owner("network", name)) == 1
+
+    def test_the_longest_texts_fit_into_the_store(self, allocator):
+        allocator.define(X, {"range": "100-100", "local_vlan": "per_host", "quarantine_seconds": 60})
+        owner = Owner("t" * 64, "i" * 255)
+        request = Request("vxlan", owner, "x", slot="s" * 128, host="h" * 128, tenant_id="a" * 255)
+        grant = allocator.allocate(request, request_id="r" * 128, actor="c" * 255)
+        assert allocator.allocate(request, request_id="r" * 128) == replace(grant, created=False, children=(
+            replace(grant.children[0], created=False),))  # fmt: skip
+        assert allocator.release(grant.id) == 2
+        assert [event.slot[:3] for event in allocator.history(owner=owner)] == ["sss"] * 4
 
     def test_upper_and_lower_case_are_different_owners(self, allocator):
         allocator.define(V, {"ranges": "1-10"})

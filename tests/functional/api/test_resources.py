@@ -190,7 +190,7 @@ WRONG: tuple[tuple[tuple[str, str, Any], int, str], ...] = (
     (asked_of(slot="a#b"), 400, "holds a '#'"),
     (asked_of(children=[{"kind": "vlan"}]), 400, "needs kind and owner"),
     (asked_of(children=[{"kind": "warp", "pool": "x", "owner": RED}]), 404, '"warp"'),
-    (asked_of(ttl_seconds=0), 400, "ttl_seconds"),
+    (asked_of(ttl_seconds=0), 400, "'ttl_seconds': 0 is not more than 0"),
     (asked_of(colour=1), 400, "'allocation' has no 'colour'"),
     (("POST", f"{POOLS}/vlan/full/allocations", {"allocation": {"owner": RED}}), 409, "no vlans available"),
     (("POST", f"{POOLS}/vlan/none/allocations", {"allocation": {"owner": RED}}), 404, 'and id: "none"'),
@@ -223,6 +223,7 @@ WRONG: tuple[tuple[tuple[str, str, Any], int, str], ...] = (
     (("GET", f"{VLAN}/history?limit=0", None), 400, "limit"),
     (("GET", f"{VLAN}/allocations?status=lost", None), 400, "status"),
     (("GET", f"{VLAN}/allocations?resting=perhaps", None), 400, "'resting' must be true or false"),
+    (("DELETE", f"{VLAN}?force=perhaps", None), 400, "'force' must be true or false, not 'perhaps'"),
     (("GET", f"{POOLS}?colour=red", None), 400, "cannot filter by 'colour'"),
     (("POST", f"{POOLS}/reconcile", {"reconcile": {"grace_seconds": -1}}), 400, "grace_seconds"),
 )

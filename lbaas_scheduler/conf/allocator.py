@@ -11,24 +11,20 @@ OPTS: tuple[cfg.Opt, ...] = (
         "driver",
         default="sql",
         help="Where allocations are kept: 'sql' in the database of [database], 'etcd' in a cluster of its own, 'memory' in "
-        "this process "
-        "alone, or the name or class path of another installed driver. Take etcd where other programs that use it have to see "
-        "the "
-        "same allocations; a VIP's address is then held before its placement and made final after it.",
+        "this process alone, or the name or class path of another installed driver. Take etcd where other programs that use it "
+        "have to see the same allocations; a VIP's address is then held before its placement and made final after it.",
     ),
     cfg.ListOpt(
         "resources",
         default=["vlan", "vxlan", "subnet", "address"],
         help="Kinds of resources that can be defined: entry points of lbaas_scheduler.resources, or class paths. Add the kind "
-        "of a "
-        "package that you installed.",
+        "of a package that you installed.",
     ),
     cfg.ListOpt(
         "etcd_endpoints",
         default=["http://127.0.0.1:2379"],
         help="Addresses of etcd's members, in the order in which they are tried; used with driver = etcd only. Use https:// "
-        "together "
-        "with etcd_ca_cert wherever the network is not yours alone.",
+        "together with etcd_ca_cert wherever the network is not yours alone.",
     ),
     cfg.StrOpt(
         "etcd_namespace",
@@ -40,8 +36,7 @@ OPTS: tuple[cfg.Opt, ...] = (
         "etcd_ca_cert",
         default="",
         help="File with the certificates of whoever signed the members' ones. Empty: those that the system trusts. Set it for "
-        "a CA "
-        "of your own.",
+        "a CA of your own.",
     ),
     cfg.StrOpt(
         "etcd_cert",

@@ -6,11 +6,10 @@ from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
-from sqlalchemy.engine import Row
-
 from lbaas_scheduler.api.operations import Call, Operation, Raw
 from lbaas_scheduler.db import overview
 from lbaas_scheduler.db.overview import Overview
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
 from lbaas_scheduler.domain.trail import Trail
@@ -50,7 +49,7 @@ def _document(found: Overview) -> Document:
     }
 
 
-def _device(row: Row[Any]) -> Document:
+def _device(row: AnyRow) -> Document:
     return {
         "id": row.id,
         "name": row.name or row.id,
@@ -71,7 +70,7 @@ def _device(row: Row[Any]) -> Document:
     }
 
 
-def _state(row: Row[Any]) -> str:
+def _state(row: AnyRow) -> str:
     """In one word what keeps a device from taking VIPs; "open" = nothing."""
     if row.admin_state != AdminState.ENABLED:
         return str(row.admin_state)
@@ -82,12 +81,12 @@ def _state(row: Row[Any]) -> str:
     return "open" if row.open else "full"
 
 
-def _agent(row: Row[Any]) -> Document:
+def _agent(row: AnyRow) -> Document:
     state = ("alive" if row.alive else "dead") if row.admin_state_up else "disabled"
     return {"id": row.id, "host": row.host, "state": state, "devices": row.devices, "heard_at": _time(row.heartbeat_at)}
 
 
-def _deployment(row: Row[Any]) -> Document:
+def _deployment(row: AnyRow) -> Document:
     return {
         "resource_id": row.resource_id,
         "name": row.name or row.resource_id,
@@ -100,7 +99,7 @@ def _deployment(row: Row[Any]) -> Document:
     }
 
 
-def _placement(row: Row[Any]) -> Document:
+def _placement(row: AnyRow) -> Document:
     return {
         "resource_id": row.resource_id,
         "name": row.name or row.resource_id,

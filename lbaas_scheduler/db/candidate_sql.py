@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Row
 
 from lbaas_scheduler.db import device_load as device_loads
 from lbaas_scheduler.db.device_load import constant
@@ -28,6 +27,7 @@ from lbaas_scheduler.db.models import (
     placements,
     sched_classes,
 )
+from lbaas_scheduler.db.rows import AnyRow, AnySelect
 from lbaas_scheduler.domain.capacity import UNLIMITED
 from lbaas_scheduler.domain.fleet import PageQuery, Source
 from lbaas_scheduler.domain.requests import ScheduleRequest, Tenancy
@@ -35,7 +35,7 @@ from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
 
 Load = device_load.c
 
-Statement = tuple[sa.Select[Any], dict[str, Any]]
+Statement = tuple[AnySelect, dict[str, Any]]
 """A statement that is kept, and the values for this once."""
 
 MAX_SHAPES = 256
@@ -101,7 +101,7 @@ def page(query: PageQuery, heard_since: datetime) -> Statement:
 
 
 @lru_cache(MAX_SHAPES)
-def _page(shape: Shape) -> sa.Select[Any]:
+def _page(shape: Shape) -> AnySelect:
     """Each class is read off the index by itself, up to a whole page, and the heads are merged: an index keyed by class first
     gives an order within a class only."""
     heads = [head for number in range(shape.classes) for head in _heads(shape, number)]
@@ -132,14 +132,14 @@ def _page(shape: Shape) -> sa.Select[Any]:
     )
 
 
-def _merged(shape: Shape, heads: Sequence[sa.Select[Any]]) -> sa.Subquery:
+def _merged(shape: Shape, heads: Sequence[AnySelect]) -> sa.Subquery:
     """The first of the first, so that what follows looks at one page, whatever the number of classes."""
     union = sa.union_all(*heads).subquery("heads")
     first = sa.select(*(union.c[name] for name in ("part", *_LOAD_COLUMNS)))
     return first.order_by(*_order(shape.source, union.c)).limit(constant(shape.size)).subquery("merged")
 
 
-def _heads(shape: Shape, number: int) -> list[sa.Select[Any]]:
+def _heads(shape: Shape, number: int) -> list[AnySelect]:
     """The first rows of one class in the order of the source; a RANDOM page goes round at the end."""
     base = sa.select(*(Load[name] for name in _LOAD_COLUMNS)).where(
         Load.class_id == sa.bindparam(f"class_{number}"), Load.open == constant(1), *_room(shape.demand)
@@ -230,16 +230,16 @@ FOLLOWING = sa.select(Load.device_id).where(Load.seq > sa.bindparam("seq")).orde
 """The devices that were registered next."""
 
 
-def in_order(rows: Sequence[Row[Any]], query: PageQuery) -> list[Row[Any]]:
+def in_order(rows: Sequence[AnyRow], query: PageQuery) -> list[AnyRow]:
     """Merge the heads of the classes into one page in the order of the source."""
     return sorted(rows, key=_KEYS.get(query.source, _by_load))[: query.size]
 
 
-def _by_load(row: Row[Any]) -> tuple[int, ...]:
+def _by_load(row: AnyRow) -> tuple[int, ...]:
     return row.rank, row.seq
 
 
-_KEYS: Mapping[Source, Callable[[Row[Any]], tuple[int, ...]]] = {
+_KEYS: Mapping[Source, Callable[[AnyRow], tuple[int, ...]]] = {
     Source.BY_FILL: lambda row: (-row.rank, -row.seq),
     Source.BY_AGE: lambda row: (row.seq,),
     Source.RANDOM: lambda row: (row.part, row.seq),
@@ -264,7 +264,7 @@ def _values(request: ScheduleRequest, heard_since: datetime) -> dict[str, Any]:
     return {"heard_since": heard_since, "tenant": request.tenant_id, **amounts}
 
 
-def _fleet(request: ScheduleRequest, known: Collection[str], *columns: Any) -> sa.Select[Any]:
+def _fleet(request: ScheduleRequest, known: Collection[str], *columns: Any) -> AnySelect:
     fleet = (
         sa.select(*columns)
         .select_from(device_load)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import candidate_sql, device_capacities, device_networks, device_reports, devices
 from lbaas_scheduler.db.class_cache import ClassCache
 from lbaas_scheduler.db.models import STANDARD_CLASSES
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.capacity import Usage
 from lbaas_scheduler.domain.clock import utcnow
@@ -80,7 +80,7 @@ class SqlCandidates:
                 rejections.append(Rejection(device.id, device.name, code, _SENTENCES[code]))
         return Page(tuple(candidates), tuple(rejections), last=len(rows) < query.size, version=rows[0].version)
 
-    def _cold(self, conn: Connection, rows: Sequence[Row[Any]]) -> dict[str, Device]:
+    def _cold(self, conn: Connection, rows: Sequence[AnyRow]) -> dict[str, Device]:
         kept = self._kept
         found, missing = {}, {}
         for row in rows:
@@ -130,7 +130,7 @@ class SqlCandidates:
         return Diagnosis(counts, rejections, version)
 
 
-def _agent_fault(row: Row[Any]) -> str | None:
+def _agent_fault(row: AnyRow) -> str | None:
     """What the registry has not noticed yet: a device is closed once its agent is known to be dead."""
     if row.agent_host is None:
         return "agent.none"
@@ -139,7 +139,7 @@ def _agent_fault(row: Row[Any]) -> str | None:
     return "agent.down" if row.agent_silent else None
 
 
-def _candidate(row: Row[Any], device: Device, networks: Sequence[str]) -> Candidate:
+def _candidate(row: AnyRow, device: Device, networks: Sequence[str]) -> Candidate:
     return Candidate(
         device=device,
         usage=_StandardUsage(row),
@@ -159,7 +159,7 @@ class _StandardUsage(Mapping[str, Usage]):
 
     __slots__ = ("_row",)
 
-    def __init__(self, row: Row[Any]) -> None:
+    def __init__(self, row: AnyRow) -> None:
         self._row = row
 
     def __getitem__(self, name: str) -> Usage:
@@ -188,7 +188,7 @@ _SENTENCES = {
 }
 
 
-def _why(row: Row[Any], request: ScheduleRequest, resolution: Resolution) -> tuple[str, str]:
+def _why(row: AnyRow, request: ScheduleRequest, resolution: Resolution) -> tuple[str, str]:
     """Code and sentence of the first thing that speaks against a device: its class, else its state."""
     if row.class_id in resolution.dropped:
         return resolution.dropped[row.class_id]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import pools as pool_store
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.models import pools, subnets, vips
-from lbaas_scheduler.db.rows import AnySelect
+from lbaas_scheduler.db.rows import AnyRow, AnySelect
 
 
-def rows(conn: Connection, vip_ids: Collection[str]) -> list[Row[Any]]:
+def rows(conn: Connection, vip_ids: Collection[str]) -> list[AnyRow]:
     """VIPs that have a pool, with what is asked of it. ``cidr`` and ``network_id`` are None where the subnet is kept elsewhere.
 
     ``has_members``, ``has_monitors``: whether it is worth reading them.

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from lbaas_scheduler.db.models import deployments, devices
+from lbaas_scheduler.db.rows import AnySelect
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.statuses import DeviceStatus
 
@@ -72,7 +73,7 @@ def check_soon(conn: sa.Connection, device_id: str, due_at: datetime) -> None:
     conn.execute(sa.update(devices).where(C.id == device_id).values(check_due_at=due_at))
 
 
-def offline_before(moment: datetime) -> sa.Select[Any]:
+def offline_before(moment: datetime) -> AnySelect:
     """Ids of devices that are OFFLINE since before a moment, as a part of other statements."""
     return sa.select(C.id).where(C.status == DeviceStatus.OFFLINE.value, C.offline_since <= moment)
 

@@ -7,13 +7,13 @@ device's hot row, so that counting them and adding one cannot be overtaken.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.models import device_networks, networks, subnets, vips
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.devices import VXLAN, Device, Interface
 
 C = device_networks.c
@@ -58,7 +58,7 @@ def detach(conn: Connection, device_id: str, network_ids: Collection[str]) -> bo
     return bool(conn.execute(sa.delete(device_networks).where(of_these, C.vips <= 0)).rowcount)
 
 
-def wired(conn: Connection, device_id: str, network_ids: Collection[str]) -> list[sa.Row[Any]]:
+def wired(conn: Connection, device_id: str, network_ids: Collection[str]) -> list[AnyRow]:
     """Those of the networks that the device has, by their ids."""
     these = sa.select(device_networks).where(C.device_id == device_id, C.network_id.in_(sorted(network_ids)))
     return list(conn.execute(these.order_by(C.network_id)))
@@ -75,7 +75,7 @@ def set_segment(conn: Connection, device_id: str, network_id: str, segment: int)
     conn.execute(sa.update(device_networks).where(row).values(segment=segment))
 
 
-def wirings(conn: Connection, device_ids: Collection[str], vip_ids: Collection[str]) -> list[sa.Row[Any]]:
+def wirings(conn: Connection, device_ids: Collection[str], vip_ids: Collection[str]) -> list[AnyRow]:
     """How each of the devices reaches the networks of each of the VIPs, as far as they are wired."""
     query = (
         sa.select(

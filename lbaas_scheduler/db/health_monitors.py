@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.listing import fetch, matching, page_of
 from lbaas_scheduler.db.models import health_monitors, pool_monitors
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.listing import Listing
 
@@ -28,15 +29,15 @@ def exists(conn: Connection, monitor_id: str) -> bool:
     return conn.execute(sa.select(health_monitors.c.id).where(health_monitors.c.id == monitor_id)).first() is not None
 
 
-def find(conn: Connection, monitor_id: str) -> Row[Any] | None:
+def find(conn: Connection, monitor_id: str) -> AnyRow | None:
     return conn.execute(_SELECT.where(health_monitors.c.id == monitor_id)).one_or_none()
 
 
-def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
+def rows(conn: Connection, listing: Listing) -> list[AnyRow]:
     return fetch(conn, matching(conn, _SELECT, COLUMNS, listing), listing)
 
 
-def associations(conn: Connection, listing: Listing) -> list[Row[Any]]:
+def associations(conn: Connection, listing: Listing) -> list[AnyRow]:
     """The pool associations of all monitors of the list: one statement, however many they are."""
     page = page_of(matching(conn, _SELECT, COLUMNS, listing), health_monitors.c.id)
     query = sa.select(pool_monitors).join(page, page.c.id == pool_monitors.c.monitor_id)

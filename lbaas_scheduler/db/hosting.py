@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.listing import fetch, matching
 from lbaas_scheduler.db.models import deployments, device_agents, placements, pools, vips
 from lbaas_scheduler.db.placements import CURRENT
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.db.vips import COLUMNS
 from lbaas_scheduler.domain.listing import Listing
 
 
-def vips_on_device(conn: Connection, device_id: str, listing: Listing) -> list[Row[Any]]:
+def vips_on_device(conn: Connection, device_id: str, listing: Listing) -> list[AnyRow]:
     """VIPs that are on the device, or that it has not let go of yet."""
     there = sa.select(deployments.c.resource_id).where(deployments.c.device_id == device_id)
     return fetch(conn, matching(conn, sa.select(vips).where(vips.c.id.in_(there)), COLUMNS, listing), listing)

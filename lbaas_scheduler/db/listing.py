@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
+from lbaas_scheduler.db.rows import AnyRow, AnySelect
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.errors import InvalidRequest
 
@@ -15,7 +16,7 @@ Columns = Mapping[str, sa.ColumnElement[Any]]
 """Attribute → what stands for it in SQL. Must have ``id``."""
 
 
-def matching(conn: Connection, base: sa.Select[Any], columns: Columns, listing: Listing) -> sa.Select[Any]:
+def matching(conn: Connection, base: AnySelect, columns: Columns, listing: Listing) -> AnySelect:
     """``base``, narrowed to what ``listing`` asks for. Costs a statement where there is a marker, else none.
 
     :raises InvalidRequest: an attribute that is no column, or a marker that is not in the list.
@@ -28,13 +29,13 @@ def matching(conn: Connection, base: sa.Select[Any], columns: Columns, listing: 
     return query if listing.limit is None else query.limit(listing.limit)
 
 
-def fetch(conn: Connection, query: sa.Select[Any], listing: Listing) -> list[Row[Any]]:
+def fetch(conn: Connection, query: AnySelect, listing: Listing) -> list[AnyRow]:
     """The rows, in the order that was asked for."""
     rows = list(conn.execute(query))
     return rows[::-1] if listing.page_reverse else rows
 
 
-def page_of(query: sa.Select[Any], id_column: sa.ColumnElement[Any]) -> sa.Subquery:
+def page_of(query: AnySelect, id_column: sa.ColumnElement[Any]) -> sa.Subquery:
     """The ids of a page, to be joined with: MariaDB has no LIMIT inside IN, and a list of ids may be too long for a statement."""
     return query.with_only_columns(id_column.label("id"), maintain_column_froms=True).subquery("page")
 
@@ -73,7 +74,7 @@ def _sortable(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
 
 
 def _marker_values(
-    conn: Connection, query: sa.Select[Any], columns: Columns, keys: Sequence[tuple[sa.ColumnElement[Any], bool]], marker: str
+    conn: Connection, query: AnySelect, columns: Columns, keys: Sequence[tuple[sa.ColumnElement[Any], bool]], marker: str
 ) -> Sequence[Any]:
     wanted = query.where(columns["id"] == marker)
     row = conn.execute(wanted.with_only_columns(*(key for key, _ in keys), maintain_column_froms=True)).one_or_none()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.listing import fetch, matching
@@ -30,7 +30,7 @@ def exists(conn: Connection, member_id: str) -> bool:
     return conn.execute(sa.select(members.c.id).where(members.c.id == member_id)).first() is not None
 
 
-def find(conn: Connection, member_id: str) -> Row[Any] | None:
+def find(conn: Connection, member_id: str) -> AnyRow | None:
     return conn.execute(sa.select(members).where(members.c.id == member_id)).one_or_none()
 
 
@@ -46,11 +46,11 @@ def is_taken(conn: Connection, pool_id: str, address: str, port: int, but: str) 
     return conn.execute(query).first() is not None
 
 
-def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
+def rows(conn: Connection, listing: Listing) -> list[AnyRow]:
     return fetch(conn, matching(conn, sa.select(members), COLUMNS, listing), listing)
 
 
-def of_pools(conn: Connection, pool_ids: Collection[str]) -> list[Row[Any]]:
+def of_pools(conn: Connection, pool_ids: Collection[str]) -> list[AnyRow]:
     """All members of these pools, by age."""
     return [row for ids in chunks(pool_ids) for row in conn.execute(_SELECT_OF_POOLS, {"ids": ids})]
 

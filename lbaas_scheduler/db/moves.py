@@ -22,6 +22,7 @@ from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.fleet_models import moves
 from lbaas_scheduler.db.models import deployments as deployment_table
 from lbaas_scheduler.db.models import placements as placement_table
+from lbaas_scheduler.db.rows import AnySelect
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.moves import Cause, Move, MoveState
 
@@ -261,7 +262,7 @@ def to_be_moved(conn: sa.Connection, device_id: str, resource_ids: Collection[st
     return _without_move(conn, *these, limit=len(resource_ids))
 
 
-def to_be_saved(conn: sa.Connection, service_type_id: str, devices: sa.Select[Any], limit: int) -> list[placements.Placement]:
+def to_be_saved(conn: sa.Connection, service_type_id: str, devices: AnySelect, limit: int) -> list[placements.Placement]:
     """Resources of a service type on some devices that wait for no move."""
     here = (placement_table.c.service_type_id == service_type_id, placement_table.c.device_id.in_(devices))
     return _without_move(conn, *here, limit=limit)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.listing import fetch, matching
 from lbaas_scheduler.db.models import networks, pools, subnets, vips
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.listing import Listing
 
@@ -44,15 +45,15 @@ def insert(conn: Connection, values: Mapping[str, Any]) -> None:
     conn.execute(sa.insert(networks).values(created_at=utcnow(), **values))
 
 
-def find(conn: Connection, network_id: str) -> Row[Any] | None:
+def find(conn: Connection, network_id: str) -> AnyRow | None:
     return conn.execute(_NETWORKS.where(networks.c.id == network_id)).one_or_none()
 
 
-def by_ids(conn: Connection, network_ids: Collection[str]) -> list[Row[Any]]:
+def by_ids(conn: Connection, network_ids: Collection[str]) -> list[AnyRow]:
     return [row for ids in chunks(network_ids) for row in conn.execute(_NETWORKS.where(networks.c.id.in_(ids)))]
 
 
-def rows(conn: Connection, listing: Listing, tenant_id: str | None) -> list[Row[Any]]:
+def rows(conn: Connection, listing: Listing, tenant_id: str | None) -> list[AnyRow]:
     """``tenant_id``: his networks and the shared ones; None = all."""
     base = _NETWORKS if tenant_id is None else _NETWORKS.where(sa.or_(networks.c.tenant_id == tenant_id, networks.c.shared))
     return fetch(conn, matching(conn, base, NETWORK_COLUMNS, listing), listing)
@@ -76,18 +77,18 @@ def insert_subnet(conn: Connection, values: Mapping[str, Any]) -> None:
     conn.execute(sa.insert(subnets).values(created_at=utcnow(), **values))
 
 
-def find_subnet(conn: Connection, subnet_id: str) -> Row[Any] | None:
+def find_subnet(conn: Connection, subnet_id: str) -> AnyRow | None:
     """The subnet, with whether its network is ``shared``."""
     return conn.execute(_SUBNET, {"id": subnet_id}).one_or_none()
 
 
-def subnet_rows(conn: Connection, listing: Listing, tenant_id: str | None) -> list[Row[Any]]:
+def subnet_rows(conn: Connection, listing: Listing, tenant_id: str | None) -> list[AnyRow]:
     """``tenant_id``: his subnets and those of shared networks; None = all."""
     base = _SUBNETS if tenant_id is None else _SUBNETS.where(sa.or_(subnets.c.tenant_id == tenant_id, networks.c.shared))
     return fetch(conn, matching(conn, base, SUBNET_COLUMNS, listing), listing)
 
 
-def subnets_of(conn: Connection, network_id: str) -> list[Row[Any]]:
+def subnets_of(conn: Connection, network_id: str) -> list[AnyRow]:
     return list(conn.execute(sa.select(subnets).where(subnets.c.network_id == network_id).order_by(subnets.c.id)))
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.agents import usable
 from lbaas_scheduler.db.models import agents, deployments, device_agents, device_load, devices, placements, vips
 from lbaas_scheduler.db.placements import CURRENT
+from lbaas_scheduler.db.rows import AnyRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Overview:
     Rows of ``devices`` have the columns of :func:`read`'s query, ordered by zone, type and name.
     """
 
-    devices: list[Row[Any]]
-    agents: list[Row[Any]]
-    unapplied: list[Row[Any]]
+    devices: list[AnyRow]
+    agents: list[AnyRow]
+    unapplied: list[AnyRow]
     unapplied_count: int
-    placements: list[Row[Any]]
+    placements: list[AnyRow]
     vips: Mapping[str, int]
 
 
@@ -46,7 +46,7 @@ def read(conn: Connection, heard_since: datetime, limit: int) -> Overview:
     )
 
 
-def _devices(conn: Connection, heard_since: datetime) -> list[Row[Any]]:
+def _devices(conn: Connection, heard_since: datetime) -> list[AnyRow]:
     query = (
         sa.select(
             *(devices.c[name] for name in ("id", "name", "device_type", "zone", "form", "tenant_id", "shared")),
@@ -64,7 +64,7 @@ def _devices(conn: Connection, heard_since: datetime) -> list[Row[Any]]:
     return list(conn.execute(query))
 
 
-def _agents(conn: Connection, heard_since: datetime) -> list[Row[Any]]:
+def _agents(conn: Connection, heard_since: datetime) -> list[AnyRow]:
     driven = (
         sa.select(sa.func.count()).select_from(device_agents).where(device_agents.c.agent_id == agents.c.id).scalar_subquery()
     )
@@ -73,7 +73,7 @@ def _agents(conn: Connection, heard_since: datetime) -> list[Row[Any]]:
     return list(conn.execute(query.order_by(agents.c.host, agents.c.id)))
 
 
-def _unapplied(conn: Connection, waits: sa.ColumnElement[bool], limit: int) -> list[Row[Any]]:
+def _unapplied(conn: Connection, waits: sa.ColumnElement[bool], limit: int) -> list[AnyRow]:
     """Those that wait for longest, and before them those that have been given up waiting for."""
     query = (
         sa.select(
@@ -91,7 +91,7 @@ def _unapplied(conn: Connection, waits: sa.ColumnElement[bool], limit: int) -> l
     return list(conn.execute(query.limit(limit)))
 
 
-def _placements(conn: Connection, limit: int) -> list[Row[Any]]:
+def _placements(conn: Connection, limit: int) -> list[AnyRow]:
     """Their trails are long: only those of the rows that are shown are read."""
     newest = (
         sa.select(placements.c.resource_id)

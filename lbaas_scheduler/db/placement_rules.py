@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.db.rule_models import placement_rules
 from lbaas_scheduler.domain.clock import utcnow
 
@@ -31,16 +32,16 @@ def delete(conn: Connection, rule_id: str) -> bool:
     return bool(conn.execute(sa.delete(placement_rules).where(C.id == rule_id)).rowcount)
 
 
-def find(conn: Connection, rule_id: str) -> Row[Any] | None:
+def find(conn: Connection, rule_id: str) -> AnyRow | None:
     return conn.execute(sa.select(placement_rules).where(C.id == rule_id)).one_or_none()
 
 
-def rows(conn: Connection) -> list[Row[Any]]:
+def rows(conn: Connection) -> list[AnyRow]:
     """All rules in the order in which they are tried."""
     return list(conn.execute(sa.select(placement_rules).order_by(C.position, C.name)))
 
 
-def of_service(conn: Connection, service: str) -> list[Row[Any]]:
+def of_service(conn: Connection, service: str) -> list[AnyRow]:
     """The enabled rules of a service in the order in which they are tried."""
     return list(conn.execute(_OF_SERVICE, {"service": service}))
 

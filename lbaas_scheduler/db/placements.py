@@ -18,6 +18,7 @@ from sqlalchemy.engine import Connection
 from lbaas_scheduler.db import candidate_sql, device_load, device_networks
 from lbaas_scheduler.db.models import STANDARD_CLASSES, agents, device_agents, device_capacities, devices, placements
 from lbaas_scheduler.db.models import device_load as load_table
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.capacity import UNLIMITED, VIPS, Amounts
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.devices import Candidate
@@ -282,7 +283,7 @@ def _key(resource_id: str, role: str) -> sa.ColumnElement[bool]:
     return sa.and_(placements.c.resource_id == resource_id, placements.c.role == role)
 
 
-def _placement(row: sa.Row[Any]) -> Placement:
+def _placement(row: AnyRow) -> Placement:
     return Placement(
         resource_id=row.resource_id,
         role=row.role,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.models import health_monitors, pool_monitors
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.statuses import Status
 
 
@@ -17,7 +17,7 @@ def insert(conn: Connection, pool_id: str, monitor_id: str, status: Status) -> N
     conn.execute(sa.insert(pool_monitors).values(pool_id=pool_id, monitor_id=monitor_id, status=status))
 
 
-def find(conn: Connection, pool_id: str, monitor_id: str) -> Row[Any] | None:
+def find(conn: Connection, pool_id: str, monitor_id: str) -> AnyRow | None:
     """The association, with the monitor's tenant."""
     query = (
         sa.select(pool_monitors, health_monitors.c.tenant_id)
@@ -27,7 +27,7 @@ def find(conn: Connection, pool_id: str, monitor_id: str) -> Row[Any] | None:
     return conn.execute(query).one_or_none()
 
 
-def of_pools(conn: Connection, pool_ids: Collection[str]) -> list[Row[Any]]:
+def of_pools(conn: Connection, pool_ids: Collection[str]) -> list[AnyRow]:
     """The monitors of these pools, each with ``pool_id``, by age."""
     return [row for ids in chunks(pool_ids) for row in conn.execute(_SELECT_OF_POOLS, {"ids": ids})]
 

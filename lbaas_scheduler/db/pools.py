@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.listing import fetch, matching, page_of
 from lbaas_scheduler.db.models import members, pool_monitors, pool_stats, pools, service_types
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.statuses import Status
@@ -35,7 +36,7 @@ def insert(conn: Connection, values: Mapping[str, Any]) -> None:
     conn.execute(sa.insert(pool_stats).values(pool_id=values["id"]))
 
 
-def find(conn: Connection, pool_id: str) -> Row[Any] | None:
+def find(conn: Connection, pool_id: str) -> AnyRow | None:
     return conn.execute(_SELECT.where(pools.c.id == pool_id)).one_or_none()
 
 
@@ -46,7 +47,7 @@ CONTENTS = (
 """To be selected with a pool: whether there is anything in it. Many a VIP is made before its pool's members are."""
 
 
-def outline(conn: Connection, pool_id: str) -> Row[Any] | None:
+def outline(conn: Connection, pool_id: str) -> AnyRow | None:
     """What a VIP asks of its pool, with :data:`CONTENTS`."""
     return conn.execute(_OUTLINE, {"id": pool_id}).one_or_none()
 
@@ -63,18 +64,18 @@ _OUTLINE = sa.select(
 ).where(pools.c.id == sa.bindparam("id"))
 
 
-def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
+def rows(conn: Connection, listing: Listing) -> list[AnyRow]:
     return fetch(conn, matching(conn, _SELECT, COLUMNS, listing), listing)
 
 
-def member_ids(conn: Connection, listing: Listing) -> list[Row[Any]]:
+def member_ids(conn: Connection, listing: Listing) -> list[AnyRow]:
     """``(pool_id, id)`` of the members of all pools of the list: one statement, however many they are."""
     page = page_of(matching(conn, _SELECT, COLUMNS, listing), pools.c.id)
     query = sa.select(members.c.pool_id, members.c.id).join(page, page.c.id == members.c.pool_id)
     return list(conn.execute(query.order_by(members.c.pool_id, members.c.id)))
 
 
-def associations(conn: Connection, listing: Listing) -> list[Row[Any]]:
+def associations(conn: Connection, listing: Listing) -> list[AnyRow]:
     """The monitor associations of all pools of the list."""
     page = page_of(matching(conn, _SELECT, COLUMNS, listing), pools.c.id)
     query = sa.select(pool_monitors).join(page, page.c.id == pool_monitors.c.pool_id)
@@ -93,7 +94,7 @@ def vip_ids(conn: Connection, pool_ids: Collection[str]) -> dict[str, str | None
     return {row.id: row.vip_id for ids in chunks(pool_ids) for row in conn.execute(query.where(pools.c.id.in_(ids)))}
 
 
-def by_vips(conn: Connection, vip_ids: Collection[str]) -> list[Row[Any]]:
+def by_vips(conn: Connection, vip_ids: Collection[str]) -> list[AnyRow]:
     """The pools of these VIPs."""
     return [row for ids in chunks(vip_ids) for row in conn.execute(_BY_VIPS, {"ids": ids})]
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from lbaas_scheduler.db.models import placements, pools, service_definitions, service_types, vips
 from lbaas_scheduler.db.placements import CURRENT
+from lbaas_scheduler.db.rows import AnySelect
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.service_types import ServiceDefinition, ServiceType
 
@@ -92,7 +93,7 @@ def _first(found: list[ServiceType]) -> ServiceType | None:
     return next(iter(found), None)
 
 
-def _read(conn: sa.Connection, query: sa.Select[Any], **values: str) -> list[ServiceType]:
+def _read(conn: sa.Connection, query: AnySelect, **values: str) -> list[ServiceType]:
     """A row for each definition, or one for a service type that has none."""
     rows: dict[str, list[Any]] = defaultdict(list)
     for row in conn.execute(query, values):

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.deployments import APPLY
 from lbaas_scheduler.db.listing import fetch, matching
 from lbaas_scheduler.db.models import deployments, devices, placements, vips
 from lbaas_scheduler.db.placements import CURRENT
+from lbaas_scheduler.db.rows import AnyRow, AnySelect
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.statuses import Status
@@ -38,18 +39,18 @@ def all_ids(conn: Connection) -> list[str]:
     return list(conn.scalars(sa.select(vips.c.id)))
 
 
-def find(conn: Connection, vip_id: str) -> Row[Any] | None:
+def find(conn: Connection, vip_id: str) -> AnyRow | None:
     return conn.execute(sa.select(vips).where(vips.c.id == vip_id)).one_or_none()
 
 
-def by_ids(conn: Connection, vip_ids: Collection[str]) -> list[Row[Any]]:
+def by_ids(conn: Connection, vip_ids: Collection[str]) -> list[AnyRow]:
     return [row for ids in chunks(vip_ids) for row in conn.execute(_BY_IDS, {"ids": ids})]
 
 
 _BY_IDS = sa.select(vips).where(vips.c.id.in_(sa.bindparam("ids")))
 
 
-def rows(conn: Connection, listing: Listing) -> list[Row[Any]]:
+def rows(conn: Connection, listing: Listing) -> list[AnyRow]:
     return fetch(conn, matching(conn, sa.select(vips), COLUMNS, listing), listing)
 
 
@@ -90,7 +91,7 @@ def device_traits(conn: Connection, vip_ids: Collection[str]) -> dict[str, froze
     return {row.resource_id: frozenset(row.traits) for row in conn.execute(query.with_only_columns(*columns))}
 
 
-def _living() -> sa.Select[Any]:
+def _living() -> AnySelect:
     """Deployments on the devices that serve; of a VIP that moves there is another one beside it."""
     there = sa.and_(
         placements.c.resource_id == deployments.c.resource_id,

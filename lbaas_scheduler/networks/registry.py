@@ -8,10 +8,11 @@ from typing import Any
 
 from oslo_context.context import RequestContext
 from oslo_utils import uuidutils
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.db import networks
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.errors import (
@@ -126,7 +127,7 @@ class NetworkRegistry:
         values["id"] = uuidutils.generate_uuid()
         values |= _geometry(values)
 
-        def work(conn: Connection) -> Row[Any]:
+        def work(conn: Connection) -> AnyRow:
             _check_own(context, _find_network(conn, context, values["network_id"]))
             networks.lock(conn, values["network_id"])
             if networks.find_subnet(conn, values["id"]) is None:  # else a commit whose answer got lost
@@ -210,21 +211,21 @@ def _widened(asked: Listing) -> Listing:
     return Listing(asked.filters, None, asked.sorts, asked.limit, asked.marker, asked.page_reverse)
 
 
-def _find_network(conn: Connection, context: RequestContext, network_id: str) -> Row[Any]:
+def _find_network(conn: Connection, context: RequestContext, network_id: str) -> AnyRow:
     row = networks.find(conn, network_id) if is_id(network_id) else None
     if row is None or not (context.is_admin or row.shared or row.tenant_id == context.project_id):
         raise NetworkNotFound(id=network_id)
     return row
 
 
-def _find_subnet(conn: Connection, context: RequestContext, subnet_id: str) -> Row[Any]:
+def _find_subnet(conn: Connection, context: RequestContext, subnet_id: str) -> AnyRow:
     row = networks.find_subnet(conn, subnet_id) if is_id(subnet_id) else None
     if row is None or not (context.is_admin or row.shared or row.tenant_id == context.project_id):
         raise SubnetNotFound(id=subnet_id)
     return row
 
 
-def _check_own(context: RequestContext, row: Row[Any]) -> None:
+def _check_own(context: RequestContext, row: AnyRow) -> None:
     if not context.is_admin and row.tenant_id != context.project_id:
         raise NotAuthorized(reason="what is shared may be changed by its owner only")
 
@@ -253,10 +254,10 @@ def _pools(given: Any, cidr: rules.Network) -> list[list[str]]:
     return rules.default_pools(cidr) if given is None else rules.parse_pools(given, cidr)
 
 
-def _network(row: Row[Any], subnet_ids: list[str]) -> Document:
+def _network(row: AnyRow, subnet_ids: list[str]) -> Document:
     return {**{name: getattr(row, name) for name in NETWORK_ATTRIBUTES}, "subnets": subnet_ids}
 
 
-def _subnet(row: Row[Any]) -> Document:
+def _subnet(row: AnyRow) -> Document:
     pools = [{"start": first, "end": last} for first, last in row.allocation_pools]
     return {**{name: getattr(row, name) for name in SUBNET_ATTRIBUTES}, "allocation_pools": pools}

@@ -13,11 +13,12 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.allocator.core.requests import Grant, Owner, Request, Selector
 from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.db import device_networks, networks, schedulable
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.devices import Device, Interface
 from lbaas_scheduler.errors import Conflict, Exhausted, InvalidRequest, NotDefined
 from lbaas_scheduler.networks.joint import Joint
@@ -123,7 +124,7 @@ def device_and_network(owner: Owner) -> tuple[str, str]:
     return device_id, network_id
 
 
-def wiring_of(row: Row[Any], interfaces: Mapping[str, Interface]) -> dict[str, Any]:
+def wiring_of(row: AnyRow, interfaces: Mapping[str, Interface]) -> dict[str, Any]:
     """What a driver is told, from a row of :func:`lbaas_scheduler.db.device_networks.wirings`. See ``sdk.networks``."""
     interface = interfaces.get(row.interface, Interface(row.interface))
     return {
@@ -161,7 +162,7 @@ def _define(allocator: ResourceAllocator, device: Device, interface: Interface) 
         allocator.define(selector, config, ACTOR)
 
 
-def _request(device: Device, interface: Interface, network_id: str, network: Row[Any] | None) -> Request:
+def _request(device: Device, interface: Interface, network_id: str, network: AnyRow | None) -> Request:
     """:raises InvalidRequest: the interface cannot carry such a network."""
     pool = _pool_of(device, interface)
     kind = network.network_type if network is not None else "flat"

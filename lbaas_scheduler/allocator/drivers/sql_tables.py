@@ -26,6 +26,7 @@ from lbaas_scheduler.allocator.core.states import (
     from_document,
 )
 from lbaas_scheduler.db import allocator_models as models
+from lbaas_scheduler.db.rows import AnyRow, AnySelect
 
 TABLES: Mapping[type[State], sa.Table] = {
     Pool: models.allocator_pools,
@@ -100,7 +101,7 @@ def row_of(state: State, birth: Event | None = None) -> dict[str, Any]:
     return row
 
 
-def state_of(cls: type[S], row: sa.Row[Any]) -> Stored[S]:
+def state_of(cls: type[S], row: AnyRow) -> Stored[S]:
     if cls in (Pool, RequestLog):
         document = dict(zip(_fields(cls), row, strict=False))
         return Stored(from_document(cls, document), row[-1])
@@ -143,7 +144,7 @@ def _history(conn: Connection, query: Query[S]) -> list[Stored[S]]:
     return [found[stamp] for stamp in sorted(found, reverse=query.reverse)][: query.limit]
 
 
-def _bound(query: Query[Any], what: str, dialect: str) -> tuple[sa.Select[Any] | sa.CompoundSelect[Any], dict[str, Any]]:
+def _bound(query: Query[Any], what: str, dialect: str) -> tuple[AnySelect | sa.CompoundSelect[Any], dict[str, Any]]:
     if query.runs:
         values = {f"p{place}": value for place, value in enumerate(query.prefix)}
         for place, (lo, hi) in enumerate(query.runs):
@@ -184,7 +185,7 @@ def _select(
     where: tuple[str, ...],
     reverse: bool,
     among: str,
-) -> sa.Select[Any]:
+) -> AnySelect:
     source: sa.FromClause = _BIRTHS if what == "births" else table_of(cls)
     columns = source.c
     declared = cls.keyspace.named(index)
@@ -222,7 +223,7 @@ def _in_runs(what: str, cls: type[State], index: str, prefix: int, count: int) -
     )
 
 
-def _each(statement: sa.Select[Any], column: sa.ColumnElement[Any]) -> sa.Select[Any]:
+def _each(statement: AnySelect, column: sa.ColumnElement[Any]) -> AnySelect:
     """PostgreSQL alone: one look into the index for each value, whatever its planner thinks of the table. Until it is analysed,
     as after each quick growth, it would read all of a domain and filter."""
     values = sa.bindparam("among", type_=postgresql.ARRAY(sa.String()))
@@ -334,7 +335,7 @@ def forget_births() -> sa.Update:
 
 
 @memo
-def lock(cls: type[State]) -> sa.Select[Any]:
+def lock(cls: type[State]) -> AnySelect:
     """A state's revision, and nobody changes it until the commit."""
     table = table_of(cls)
     return sa.select(table.c.rev).where(*_key_is(table, cls)).with_for_update(read=True)

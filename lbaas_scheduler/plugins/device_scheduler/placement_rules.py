@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import placement_rules as store
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.placement_rules import Match, PlacementRule
 from lbaas_scheduler.errors import Conflict, InvalidRequest, PlacementRuleNotFound
@@ -109,12 +110,12 @@ def _found(conn: Connection, rule_id: str) -> Document:
     return _document(row)
 
 
-def _document(row: Row[Any]) -> Document:
+def _document(row: AnyRow) -> Document:
     names = ("id", "name", "service", "position", "description", "match", "wishes")
     return {**{name: getattr(row, name) for name in names}, "enabled": bool(row.enabled)}
 
 
-def _rule(row: Row[Any]) -> PlacementRule:
+def _rule(row: AnyRow) -> PlacementRule:
     conditions = {key: frozenset(schema.values(row.match, name)) for key, name in _CONDITIONS.items()}
     return PlacementRule(
         id=row.id,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from oslo_context.context import RequestContext
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import health_monitors, pool_monitors
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import PoolMonitorAssociationExists, PoolMonitorAssociationNotFound, PoolNotFound
 from lbaas_scheduler.plugins.loadbalancer import changes, pools
@@ -87,7 +88,7 @@ class Associations:
         self._core.caster.cast(self._core.database.write(work))
 
 
-def _find(conn: Connection, context: RequestContext, monitor_id: str, pool_id: str) -> Row[Any]:
+def _find(conn: Connection, context: RequestContext, monitor_id: str, pool_id: str) -> AnyRow:
     monitors.find(conn, context, monitor_id)
     pools.find(conn, context, pool_id)
     row = pool_monitors.find(conn, pool_id, monitor_id)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from typing import Any
 
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import desired, members, pool_monitors
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.loadbalancers import (
     HealthMonitor,
     Member,
@@ -33,7 +33,7 @@ def load(conn: Connection, vip_ids: Collection[str]) -> dict[str, Vip]:
     return {row.id: _vip(row, members_of, monitors_of) for row in rows}
 
 
-def pool_of(conn: Connection, row: Row[Any]) -> Pool:
+def pool_of(conn: Connection, row: AnyRow) -> Pool:
     """A pool of which the outline was read, with its members and monitors."""
     return Pool(
         id=row.id,
@@ -76,9 +76,7 @@ def _monitors(conn: Connection, pool_ids: Collection[str]) -> dict[str, tuple[He
     return {pool_id: tuple(each) for pool_id, each in found.items()}
 
 
-def _vip(
-    row: Row[Any], members_of: Mapping[str, tuple[Member, ...]], monitors_of: Mapping[str, tuple[HealthMonitor, ...]]
-) -> Vip:
+def _vip(row: AnyRow, members_of: Mapping[str, tuple[Member, ...]], monitors_of: Mapping[str, tuple[HealthMonitor, ...]]) -> Vip:
     pool = Pool(
         id=row.pool_id,
         protocol=Protocol(row.pool_protocol),

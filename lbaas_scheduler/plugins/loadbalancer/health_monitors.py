@@ -7,9 +7,10 @@ from typing import Any
 
 from oslo_context.context import RequestContext
 from oslo_utils import uuidutils
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import health_monitors, pool_monitors
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.loadbalancers import MonitorType
 from lbaas_scheduler.errors import HealthMonitorInUse, HealthMonitorNotFound
@@ -103,7 +104,7 @@ class HealthMonitors:
         self._core.database.write(work)
 
 
-def find(conn: Connection, context: RequestContext, monitor_id: str) -> Row[Any]:
+def find(conn: Connection, context: RequestContext, monitor_id: str) -> AnyRow:
     """:raises HealthMonitorNotFound: absent, or not the caller's."""
     row = health_monitors.find(conn, monitor_id) if is_id(monitor_id) else None
     return visible(context, row, HealthMonitorNotFound(id=monitor_id))
@@ -127,6 +128,6 @@ def _documents(conn: Connection, asked: Listing, fields: Fields | None) -> list[
     return [_document(row, pools[row.id]) for row in rows]
 
 
-def _document(row: Row[Any], pools: list[Document]) -> Document:
+def _document(row: AnyRow, pools: list[Document]) -> Document:
     http = HTTP_ATTRIBUTES if MonitorType(row.type).http else ()
     return {**{name: getattr(row, name) for name in (*PLAIN, *http)}, "pools": pools}

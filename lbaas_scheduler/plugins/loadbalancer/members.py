@@ -7,9 +7,10 @@ from typing import Any
 
 from oslo_context.context import RequestContext
 from oslo_utils import uuidutils
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import members
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import MemberExists, MemberNotFound, PoolNotFound, StateInvalid
 from lbaas_scheduler.plugins.loadbalancer import changes, pools
@@ -118,7 +119,7 @@ class Members:
 
     def _hold(
         self, conn: Connection, context: RequestContext, member_id: str, *more: str
-    ) -> tuple[Row[Any], dict[str, str | None]]:
+    ) -> tuple[AnyRow, dict[str, str | None]]:
         """Lock the member's pool and ``more``, and read the member as it is then: it may have moved meanwhile."""
         held: dict[str, str | None] = {}
         row = _find(conn, context, member_id)
@@ -128,7 +129,7 @@ class Members:
         return row, held
 
 
-def _find(conn: Connection, context: RequestContext, member_id: str) -> Row[Any]:
+def _find(conn: Connection, context: RequestContext, member_id: str) -> AnyRow:
     return visible(context, members.find(conn, member_id) if is_id(member_id) else None, MemberNotFound(id=member_id))
 
 
@@ -144,5 +145,5 @@ def _read(conn: Connection, member_id: str) -> Document:
     return _document(row)
 
 
-def _document(row: Row[Any]) -> Document:
+def _document(row: AnyRow) -> Document:
     return {**{name: getattr(row, name) for name in PLAIN}, "status_description": row.status_description or None}

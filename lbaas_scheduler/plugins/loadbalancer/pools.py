@@ -7,9 +7,10 @@ from typing import Any
 
 from oslo_context.context import RequestContext
 from oslo_utils import uuidutils
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import pool_stats, pools
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.errors import PoolInUse, PoolNotFound
 from lbaas_scheduler.plugins.loadbalancer import changes
@@ -134,12 +135,12 @@ class Pools:
         return _documents(conn, Listing(filters={"id": [pool_id]}), None)[0]
 
 
-def find(conn: Connection, context: RequestContext, pool_id: str) -> Row[Any]:
+def find(conn: Connection, context: RequestContext, pool_id: str) -> AnyRow:
     """:raises PoolNotFound: absent, or not the caller's."""
     return visible(context, pools.find(conn, pool_id) if is_id(pool_id) else None, PoolNotFound(id=pool_id))
 
 
-def outline(conn: Connection, context: RequestContext, pool_id: str) -> Row[Any]:
+def outline(conn: Connection, context: RequestContext, pool_id: str) -> AnyRow:
     """What a VIP asks of its pool. Errors as :func:`find`."""
     return visible(context, pools.outline(conn, pool_id) if is_id(pool_id) else None, PoolNotFound(id=pool_id))
 
@@ -159,7 +160,7 @@ def _documents(conn: Connection, asked: Listing, fields: Fields | None) -> list[
     return [_document(row, members[row.id], monitors[row.id]) for row in rows]
 
 
-def _document(row: Row[Any], member_ids: list[str], monitors: list[Document]) -> Document:
+def _document(row: AnyRow, member_ids: list[str], monitors: list[Document]) -> Document:
     return {
         **{name: getattr(row, name) for name in PLAIN},
         "status_description": row.status_description or None,

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from oslo_context.context import RequestContext
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import deployments, pools, vips
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import PoolNotFound, ProtocolMismatch, StateInvalid, VipExists, VipNotFound
 from lbaas_scheduler.plugins.loadbalancer import changes, removal
@@ -114,7 +115,7 @@ class Vips:
         else:
             self._core.connector.dispose(vip_id)
 
-    def _move(self, conn: Connection, context: RequestContext, row: Row[Any], pool_id: str) -> None:
+    def _move(self, conn: Connection, context: RequestContext, row: AnyRow, pool_id: str) -> None:
         pool = pool_rules.find(conn, context, pool_id)
         same_tenant(context, row.tenant_id, pool.tenant_id)
         if pool.protocol != row.protocol:
@@ -129,11 +130,11 @@ class Vips:
             changes.rest(conn, old)
 
 
-def _find(conn: Connection, context: RequestContext, vip_id: str) -> Row[Any]:
+def _find(conn: Connection, context: RequestContext, vip_id: str) -> AnyRow:
     return visible(context, vips.find(conn, vip_id) if is_id(vip_id) else None, VipNotFound(id=vip_id))
 
 
-def _columns(values: dict[str, Any], row: Row[Any]) -> dict[str, Any]:
+def _columns(values: dict[str, Any], row: AnyRow) -> dict[str, Any]:
     """What a PUT changes, column by column."""
     changed = {name: value for name, value in values.items() if name != "session_persistence"}
     if "session_persistence" in values:
@@ -149,7 +150,7 @@ def _read(conn: Connection, vip_id: str) -> Document:
     return document(row)
 
 
-def document(row: Row[Any] | SimpleNamespace) -> Document:
+def document(row: AnyRow | SimpleNamespace) -> Document:
     """What an answer shows of a VIP."""
     return {
         **{name: getattr(row, name) for name in PLAIN},
@@ -158,7 +159,7 @@ def document(row: Row[Any] | SimpleNamespace) -> Document:
     }
 
 
-def _persistence(row: Row[Any] | SimpleNamespace) -> Document | None:
+def _persistence(row: AnyRow | SimpleNamespace) -> Document | None:
     """Always there (LP 1231915); ``cookie_name`` with APP_COOKIE only."""
     if row.persistence_type is None:
         return None

@@ -3,55 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import os
-from collections.abc import Sequence
+import pkgutil
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
+from cliff.command import Command
 from cliff.commandmanager import CommandManager
 
-from lbaas_scheduler.cli import session
+from lbaas_scheduler.cli import nouns, session
 from lbaas_scheduler.cli.base import Program
 from lbaas_scheduler.cli.client import Client
 from lbaas_scheduler.cli.entry import PROG
-from lbaas_scheduler.cli.nouns import (
-    agents,
-    devices,
-    fleet,
-    health_monitors,
-    members,
-    moves,
-    networks,
-    placement_rules,
-    placements,
-    pools,
-    quotas,
-    resources,
-    service_types,
-    vips,
-)
 
 NAMESPACE = "lbaas_scheduler.cli"
 """Entry points of packages that bring further commands."""
-
-_FILES = (
-    agents,
-    devices,
-    fleet,
-    health_monitors,
-    members,
-    moves,
-    networks,
-    placement_rules,
-    placements,
-    pools,
-    quotas,
-    resources,
-    service_types,
-    vips,
-)
 
 
 class Shell(Program):
@@ -61,9 +31,8 @@ class Shell(Program):
 
     def __init__(self) -> None:
         manager = CommandManager(NAMESPACE)
-        for file in _FILES:
-            for name, command in file.COMMANDS.items():
-                manager.add_command(name, command)
+        for name, command in _commands():
+            manager.add_command(name, command)
         # Deferred, so that --help after a command is about that command.
         super().__init__("Operate load-balancer devices, and use them.", version(PROG), manager, deferred_help=True)
 
@@ -88,6 +57,12 @@ class Shell(Program):
         # Their chatter is for whoever asks with -v.
         for name in ("urllib3", "keystoneauth", "stevedore"):
             logging.getLogger(name).setLevel(logging.DEBUG if self.options.debug else logging.WARNING)
+
+
+def _commands() -> Iterator[tuple[str, type[Command]]]:
+    """What the files of the folder ``nouns`` bring; a new file there needs no list."""
+    for file in pkgutil.iter_modules(nouns.__path__, f"{nouns.__name__}."):
+        yield from importlib.import_module(file.name).COMMANDS.items()
 
 
 def run(argv: Sequence[str]) -> int:

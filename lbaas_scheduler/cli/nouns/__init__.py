@@ -1,1 +1,1 @@
-"""The commands, one file per noun."""
+"""The commands, one file per noun, each with a table ``COMMANDS`` of names and classes."""

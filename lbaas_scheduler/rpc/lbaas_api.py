@@ -9,37 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import oslo_messaging
 from oslo_context.context import RequestContext
 
 from lbaas_scheduler.rpc import topics
-from lbaas_scheduler.rpc.transport import delivering, get_client
+from lbaas_scheduler.rpc.plugin_client import Body, PluginClient
 
-Body = dict[str, Any]
 Filters = Mapping[str, Sequence[Any]]
 Fields = Sequence[str]
 
 
-class _PluginClient:
-    """The calls, and the two shapes that answers have."""
-
-    namespace: str
-
-    def __init__(self, transport: oslo_messaging.Transport) -> None:
-        self._client = get_client(transport, topics.PLUGINS, self.namespace)
-
-    def _call(self, context: RequestContext, method: str, **arguments: Any) -> Body:
-        with delivering():
-            answer: Body = self._client.call(context, method, **arguments)
-        return answer
-
-    def _list(self, context: RequestContext, method: str, **arguments: Any) -> list[Body]:
-        with delivering():
-            answer: list[Body] = self._client.call(context, method, **arguments)
-        return answer
-
-
-class LoadBalancerClient(_PluginClient):
+class LoadBalancerClient(PluginClient):
     """Client of the LoadBalancer plugin, version 1.0.
 
     :raises oslo_messaging.MessagingTimeout: no server answered within ``rpc_response_timeout``.
@@ -133,7 +112,7 @@ class LoadBalancerClient(_PluginClient):
         return self._call(context, "simulate", vip=vip, count=count)
 
 
-class DeviceSchedulerClient(_PluginClient):
+class DeviceSchedulerClient(PluginClient):
     """Client of the device scheduler plugin (registry, service types, agents, networks), version 1.0. Mostly for administrators.
 
     :raises oslo_messaging.MessagingTimeout: no server answered within ``rpc_response_timeout``.

@@ -68,15 +68,30 @@ class Instance:
 
 
 class AllocatorAPI:
-    """Every operation of :class:`~lbaas_scheduler.allocator.manager.ResourceAllocator`, from and to documents."""
+    """Every operation of :class:`~lbaas_scheduler.allocator.manager.ResourceAllocator`, from and to documents.
+
+    Errors are those of its methods, and one more:
+
+    :raises InvalidRequest: a document is not what it should be; says in which word.
+    """
 
     def __init__(self, allocator: ResourceAllocator) -> None:
         self._allocator = allocator
 
     def define(self, pool: Mapping[str, Any], config: Any, actor: str = "") -> dict[str, Any]:
+        """Make a pool. The same configuration again is fine.
+
+        :param config: what the pool's kind understands.
+        :raises AlreadyDefined, InvalidConfig, Overlap: as they say.
+        """
         return pool_document(self._allocator.define(selector(pool), config, actor))
 
     def resize(self, pool: Mapping[str, Any], config: Any, *, drain: bool = False, actor: str = "") -> dict[str, Any]:
+        """Give a pool another configuration while it is in use.
+
+        :param drain: keep values in use outside of the new range until they are released, in place of refusing.
+        :raises InvalidConfig, NotDefined, Overlap, PoolBusy, ValueInUse: as they say.
+        """
         return pool_document(self._allocator.redefine(selector(pool), config, drain=drain, actor=actor))
 
     def undefine(self, pool: Mapping[str, Any], *, drain: bool = False, force: bool = False, actor: str = "") -> dict[str, Any]:
@@ -84,44 +99,84 @@ class AllocatorAPI:
         return {"removed": self._allocator.undefine(selector(pool), drain=drain, force=force, actor=actor)}
 
     def pool(self, pool: Mapping[str, Any]) -> dict[str, Any]:
+        """:raises NotDefined: there is none."""
         return pool_document(self._allocator.pool(selector(pool)))
 
     def pools(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """All of them, or all of one kind; ordered by kind, scope, name."""
         return [pool_document(pool) for pool in self._allocator.pools(kind)]
 
     def allocate(self, requests: Sequence[Any], *, request_id: str = "", actor: str = "") -> list[dict[str, Any]]:
+        """All of them, with all that they bring, or none, in one transaction.
+
+        Errors: see :meth:`~lbaas_scheduler.allocator.manager.ResourceAllocator.allocate_many`.
+
+        :param requests: at most 1,000, with children nested up to 16 deep.
+        :param request_id: whoever repeats it gets what he got before.
+        :returns: one grant per request, in their order.
+        """
         grants = self._allocator.allocate_many(_requests(requests), request_id=request_id, actor=actor)
         return [grant_document(grant) for grant in grants]
 
     def hold(self, requests: Sequence[Any], ttl_seconds: float, *, request_id: str = "", actor: str = "") -> list[dict[str, Any]]:
+        """As :meth:`allocate`, for now: :meth:`commit` makes it final, and :meth:`reconcile` takes back what is past its time.
+
+        :param ttl_seconds: above 0, at most seven days.
+        """
         grants = self._allocator.hold(_requests(requests), ttl_seconds, request_id=request_id, actor=actor)
         return [grant_document(grant) for grant in grants]
 
     def commit(self, allocation_id: str, generation: int | None = None, *, actor: str = "") -> dict[str, Any]:
+        """Make a hold final, with its children. One that is final already is fine.
+
+        :param generation: from the grant; None = whatever it is by now.
+        :raises NotAllocated, StaleGeneration: as they say.
+        """
         return grant_document(self._allocator.commit(allocation_id, generation, actor=actor))
 
     def release(
         self, allocation_id: str, generation: int | None = None, *, force: bool = False, missing_ok: bool = False, actor: str = ""
     ) -> dict[str, Any]:
+        """Give one value back, with its children. ``{"released": how many values came back}``.
+
+        :param force: what depends on it, too: the addresses of a subnet.
+        :param missing_ok: 0 values, in place of ``NotAllocated``.
+        :raises DependencyInUse, NotAllocated, StaleGeneration: as they say.
+        """
         done = self._allocator.release(allocation_id, generation, force=force, missing_ok=missing_ok, actor=actor)
         return {"released": done}
 
     def release_owner(self, owner: Mapping[str, Any], *, force: bool = False, actor: str = "") -> dict[str, Any]:
+        """Give back whatever an owner has, from whichever pools. ``{"released": 0}``: it had nothing."""
         return {"released": self._allocator.release_owner(owner_(owner), force=force, actor=actor)}
 
     def release_value(self, pool: Mapping[str, Any], value: Any, owner: Mapping[str, Any], *, actor: str = "") -> dict[str, Any]:
+        """Give back by value, for callers who kept nothing else.
+
+        :raises NotAllocated, NotAuthorized, NotDefined, OutOfRange: nobody has it; somebody else has; no such pool; no such
+            value.
+        """
         return {"released": self._allocator.release_value(selector(pool), value, owner_(owner), actor=actor)}
 
     def allocation(self, allocation_id: str) -> dict[str, Any]:
+        """With its children.
+
+        :raises NotAllocated: it is not, or not any more.
+        """
         return grant_document(self._allocator.get(allocation_id))
 
     def allocations(
         self, pool: Mapping[str, Any] | None = None, owner: Mapping[str, Any] | None = None, *, resting: bool = False
     ) -> list[dict[str, Any]]:
+        """Of a pool, of an owner, or both; flat.
+
+        :param resting: the quarantined ones, too.
+        """
         found = self._allocator.list(*_place(pool, owner), resting=resting)
         return [grant_document(grant) for grant in found]
 
     def usage(self, pool: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a :class:`~lbaas_scheduler.allocator.core.requests.Usage`: how many values, which in use."""
         return dataclasses.asdict(self._allocator.usage(selector(pool)))
 
     def history(
@@ -133,13 +188,23 @@ class AllocatorAPI:
         since: datetime | None = None,
         limit: int = 100,
     ) -> list[dict[str, Any]]:
+        """What was done, last things first; it outlives its pools.
+
+        :param since: a naive one counts as local time.
+        """
         events = self._allocator.history(*_place(pool, owner), allocation_id=allocation_id, since=since, limit=limit)
         return [self._event_document(event) for event in events]
 
     def check(self) -> list[dict[str, Any]]:
+        """Whatever is not as it should be: fields of :class:`~lbaas_scheduler.allocator.checks.Finding`. Changes nothing."""
         return [dataclasses.asdict(finding) for finding in self._allocator.check()]
 
     def reconcile(self, **terms: Any) -> dict[str, Any]:
+        """Find what nobody wants any more; give it back only with ``dry_run=False``.
+
+        :param terms: those of :func:`lbaas_scheduler.allocator.reconcile.reconcile`.
+        :returns: the fields of a :class:`~lbaas_scheduler.allocator.reconcile.Report`.
+        """
         return dataclasses.asdict(self._allocator.reconcile(**terms))
 
     @staticmethod
@@ -207,6 +272,7 @@ def _requests(documents: Any) -> list[Request]:
 
 
 def pool_document(pool: Pool) -> dict[str, Any]:
+    """Its fields. Of a pool of addresses ``carved``, too: first and last of each stretch that other pools were carved out of."""
     words = ("id", "kind", "scope", "name", "domain", "config", "state", "generation", "parent_allocation_id")
     document = {word: getattr(pool, word) for word in words}
     if pool.kind == "address":
@@ -215,6 +281,7 @@ def pool_document(pool: Pool) -> dict[str, Any]:
 
 
 def grant_document(grant: Grant) -> dict[str, Any]:
+    """Its fields. ``due_at`` as ISO 8601; ``children`` and ``within`` as such documents themselves."""
     words = ("id", "kind", "value", "generation", "status", "pool_id", "slot", "part", "created")
     document = {word: getattr(grant, word) for word in words}
     document["owner"] = grant.owner._asdict()

@@ -30,6 +30,7 @@ class Capacity:
 
     @property
     def limit(self) -> int:
+        """What all claims together may not exceed."""
         if self.total == UNLIMITED:
             return UNLIMITED
         return max(0, int((self.total - self.reserved) * self.allocation_ratio))
@@ -43,6 +44,7 @@ class Usage:
     limit: int
 
     def takes(self, amount: int) -> bool:
+        """Whether ``amount`` more fits."""
         return self.limit == UNLIMITED or self.used + amount <= self.limit
 
     @property

@@ -45,6 +45,7 @@ class Result:
 
     @property
     def ok(self) -> bool:
+        """Whether the VIP as a whole works; single objects may have failed all the same."""
         return self.error is None
 
 

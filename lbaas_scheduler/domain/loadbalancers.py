@@ -7,24 +7,32 @@ from enum import StrEnum
 
 
 class Protocol(StrEnum):
+    """What a VIP's clients speak. HTTPS is passed through to the members as it comes."""
+
     TCP = "TCP"
     HTTP = "HTTP"
     HTTPS = "HTTPS"
 
 
 class Method(StrEnum):
+    """How a pool chooses the member for a new connection."""
+
     ROUND_ROBIN = "ROUND_ROBIN"
     LEAST_CONNECTIONS = "LEAST_CONNECTIONS"
     SOURCE_IP = "SOURCE_IP"
 
 
 class Persistence(StrEnum):
+    """By what a client is led back to its member: its address, a cookie of the device's, or one of the application's."""
+
     SOURCE_IP = "SOURCE_IP"
     HTTP_COOKIE = "HTTP_COOKIE"
     APP_COOKIE = "APP_COOKIE"
 
 
 class MonitorType(StrEnum):
+    """What a health monitor tries with a member: an ICMP echo, a connection, or a request over one."""
+
     PING = "PING"
     TCP = "TCP"
     HTTP = "HTTP"
@@ -32,6 +40,7 @@ class MonitorType(StrEnum):
 
     @property
     def http(self) -> bool:
+        """Whether it sends a request, so that method, path and expected codes count."""
         return self in (MonitorType.HTTP, MonitorType.HTTPS)
 
 
@@ -45,6 +54,8 @@ class SessionPersistence:
 
 @dataclass(frozen=True, slots=True)
 class Member:
+    """A server that a pool sends connections to. ``address``: IPv4 or IPv6."""
+
     id: str
     address: str
     protocol_port: int
@@ -82,6 +93,8 @@ class HealthMonitor:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
+    """The members behind a VIP, and how they share its load. A member has to pass all ``health_monitors``."""
+
     id: str
     protocol: Protocol
     lb_method: Method

@@ -35,6 +35,7 @@ class Match:
     names: tuple[str, ...] = ()
 
     def fits(self, subject: Subject) -> bool:
+        """Whether all conditions hold. What the subject does not have meets no condition about it."""
         port = subject.port
         return (
             (not self.tenants or subject.tenant_id in self.tenants)

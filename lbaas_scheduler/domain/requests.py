@@ -63,8 +63,13 @@ class Verdict:
 
     @classmethod
     def yes(cls) -> Verdict:
+        """The device will do."""
         return cls(True)
 
     @classmethod
     def no(cls, reason: str) -> Verdict:
+        """The device will not do.
+
+        :param reason: a sentence for a person; administrators read it in the trail.
+        """
         return cls(False, reason)

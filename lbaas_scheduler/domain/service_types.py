@@ -29,6 +29,7 @@ class ServiceType:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def definition_for(self, service: str) -> ServiceDefinition | None:
+        """None = it does not serve that service."""
         return next((it for it in self.definitions if it.service == service), None)
 
 

@@ -20,6 +20,7 @@ class Status(StrEnum):
 
     @property
     def pending(self) -> bool:
+        """Whether an agent has yet to report what came of it."""
         return self in PENDING
 
 
@@ -47,5 +48,7 @@ class DeviceStatus(StrEnum):
 
 
 class Form(StrEnum):
+    """Whether a device is a machine of its own or runs on one."""
+
     PHYSICAL = "physical"
     VIRTUAL = "virtual"

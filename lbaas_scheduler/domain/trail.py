@@ -41,6 +41,7 @@ class Considered:
     """Open connections, as last reported; None = unknown, or nothing depended on it."""
 
     def described(self, measure: str = "") -> str:
+        """For a person. ``measure``: the trail's; "" leaves out the connections, as nothing depended on them."""
         said = "" if not measure else "connections unknown, " if self.connections is None else f"{self.connections} connections, "
         return f"{self.device_name} ({self.load / 100:g} % full, {said}weight {self.weight:g})"
 

@@ -57,6 +57,7 @@ class Quotas:
             raise OverQuota(resource=resource, used=used, limit=limit, tenant_id=tenant_id)
 
     def defaults(self) -> Document:
+        """Resource → limit of tenants without one of their own; below 0 = none."""
         return {resource: self._default(resource) for resource in RESOURCES}
 
     def get(self, context: RequestContext, tenant_id: str) -> Document:

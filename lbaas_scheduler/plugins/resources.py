@@ -40,6 +40,10 @@ class Resources:
     # --- pools --------------------------------------------------------------------------------------------------------------
 
     def define(self, context: RequestContext, pool: Words, config: Any = None) -> Document:
+        """Make a pool. The same configuration again is fine.
+
+        :raises AlreadyDefined, InvalidConfig, Overlap: as they say.
+        """
         _only_admins(context, "define resources")
         return self._allocator.define(pool, {} if config is None else config, actor=_actor(context))
 
@@ -49,6 +53,10 @@ class Resources:
         return self._allocator.resize(pool, config, drain=bool(drain), actor=_actor(context))
 
     def undefine(self, context: RequestContext, pool: Words, drain: bool = False, force: bool = False) -> Document:
+        """Remove a pool. ``{"removed": false}``: it is draining, and goes with its last value.
+
+        :raises PoolBusy: it is in use, and neither ``drain`` nor ``force``.
+        """
         _only_admins(context, "define resources")
         return self._allocator.undefine(pool, drain=bool(drain), force=bool(force), actor=_actor(context))
 
@@ -138,6 +146,7 @@ class Resources:
     # --- looking ------------------------------------------------------------------------------------------------------------
 
     def usage(self, context: RequestContext, pool: Words) -> Document:
+        """How many values of a pool are in use, held, resting or free, and which."""
         return self._allocator.usage(_seen(context, pool))
 
     def history(

@@ -71,6 +71,7 @@ class Scheduler:
         return self._algorithms.keys()
 
     def recorder(self, request: ScheduleRequest) -> Recorder:
+        """What :meth:`pages` writes the request's trail with."""
         name = request.algorithm or self._default_algorithm
         measure = self._measure(name, {**self._options, **request.options})
         return Recorder(name, request.tenancy, request.rule, "" if measure is Measure.PLACED else str(measure))

@@ -31,6 +31,7 @@ class Recorder:
         return frozenset(self._rejected)
 
     def read(self, page: Page) -> None:
+        """A page came from the database. An empty one is no round."""
         examined = len(page.candidates) + len(page.rejections)
         self.rounds += examined > 0
         self.examined += examined
@@ -44,6 +45,7 @@ class Recorder:
         )
 
     def reject(self, candidate: Candidate, code: str, reason: str) -> None:
+        """``code`` and ``reason``: as in :class:`~lbaas_scheduler.domain.trail.Rejection`."""
         self.add(Rejection(candidate.device.id, candidate.device.name, code, reason))
 
     def add(self, rejection: Rejection) -> None:
@@ -62,6 +64,7 @@ class Recorder:
             self._rejections.extend(list(rejections)[:free])
 
     def trail(self) -> Trail:
+        """As far as it is known now."""
         return Trail(
             algorithm=self._algorithm,
             tenancy=self._tenancy,

@@ -152,6 +152,7 @@ class Paper:
         return next(short, None)
 
     def shares(self) -> tuple[Share, ...]:
+        """Of the devices that took something, those with the most first."""
         shares = (_share(it) for it in self._touched.values())
         return tuple(sorted(shares, key=lambda share: (-share.count, share.device_name)))
 

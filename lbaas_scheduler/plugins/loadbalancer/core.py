@@ -25,6 +25,8 @@ from lbaas_scheduler.sdk.networks import NetworkConnector
 
 
 class ServiceTypes(Protocol):
+    """Whoever knows the service types."""
+
     def choose(self, conn: Connection, name_or_id: str | None, service: str) -> ServiceTypeChoice:
         """The service type of this name or id; None = the default.
 
@@ -33,16 +35,22 @@ class ServiceTypes(Protocol):
 
 
 class Rules(Protocol):
+    """Whoever knows the placement rules."""
+
     def of_service(self, conn: Connection, service: str) -> Sequence[PlacementRule]:
         """The rules that shape requests of the service, in the order in which they are tried."""
 
 
 class NoRules:
+    """Every request stays as it is."""
+
     def of_service(self, _conn: Connection, _service: str) -> Sequence[PlacementRule]:
         return ()
 
 
 class PlacesResources(Protocol):
+    """What finds devices for VIPs."""
+
     def place(self, request: ScheduleRequest, within: Within | None = None) -> Decision:
         """See :class:`~lbaas_scheduler.plugins.device_scheduler.placer.Placer`."""
 
@@ -51,6 +59,8 @@ class PlacesResources(Protocol):
 
 
 class Casts(Protocol):
+    """What tells agents of VIPs."""
+
     def cast(self, vip_ids: Collection[str]) -> None:
         """Send each VIP's whole desired state to its device's agent. After the commit; never raises."""
 
@@ -70,6 +80,7 @@ class Core:
     rules: Rules
 
     def due_at(self) -> datetime:
+        """When a change that is cast now is cast again, if nobody confirms it."""
         return utcnow() + timedelta(seconds=self.cast_deadline_seconds)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -119,13 +118,6 @@ class Browser:
             words["text"] = key
         self.call("Input.dispatchKeyEvent", type="keyDown", **words)
         self.call("Input.dispatchKeyEvent", type="keyUp", **{name: value for name, value in words.items() if name != "text"})
-
-    def prefer(self, scheme: str) -> None:
-        """``dark`` or ``light``."""
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-
-    def screenshot(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """One command of the DevTools protocol."""

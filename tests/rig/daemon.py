@@ -102,7 +102,7 @@ class Daemon:
 
 
 class Server:
-    """What a service with a single process has in common with others: a daemon that can be ended in two ways."""
+    """What services have in common: a daemon that can be ended in several ways."""
 
     daemon: Daemon
 
@@ -113,3 +113,7 @@ class Server:
     def kill(self) -> None:
         """As a crash does it."""
         self.daemon.kill()
+
+    def end(self) -> None:
+        """For good: its data do not matter any more."""
+        self.kill()

@@ -16,7 +16,7 @@ from tests.rig.etcd import Etcd
 from tests.rig.mariadb import MariaDB
 from tests.rig.postgresql import PostgreSQL
 from tests.rig.rabbitmq import RabbitMQ
-from tests.rig.run import Run, Service
+from tests.rig.run import Run, S
 
 _RUN = pytest.StashKey[Run]()
 _MISSING = re.compile(r"service missing: (\S+)")
@@ -80,16 +80,17 @@ def spawn(rig: Run, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
         daemon.stop()
 
 
-def _shared(rig: Run, kind: type[Service]) -> Any:
+def _shared(rig: Run, kind: type[S]) -> S:
     require(kind.name, kind.missing())
     return rig.shared(kind)
 
 
-def _own(rig: Run, kind: type[Service]) -> Any:
+def _own(rig: Run, kind: type[S]) -> Iterator[S]:
     require(kind.name, kind.missing())
     service = rig.private(kind, f"own-{kind.name}")
     service.start()
-    return service
+    yield service
+    service.end()
 
 
 @pytest.fixture(scope="session")
@@ -119,33 +120,25 @@ def etcd_server(rig: Run) -> Etcd:
 @pytest.fixture
 def own_rabbitmq(rig: Run) -> Iterator[RabbitMQ]:
     """A broker that this test alone uses, to ``stop()``, ``kill()`` and ``start()`` again."""
-    service = _own(rig, RabbitMQ)
-    yield service
-    service.end()
+    yield from _own(rig, RabbitMQ)
 
 
 @pytest.fixture
 def own_postgresql(rig: Run) -> Iterator[PostgreSQL]:
     """A server that this test alone uses, to ``stop()``, ``kill()`` and ``start()`` again."""
-    service = _own(rig, PostgreSQL)
-    yield service
-    service.stop()
+    yield from _own(rig, PostgreSQL)
 
 
 @pytest.fixture
 def own_mariadb(rig: Run) -> Iterator[MariaDB]:
     """A server that this test alone uses, to ``stop()``, ``kill()`` and ``start()`` again."""
-    service = _own(rig, MariaDB)
-    yield service
-    service.kill()
+    yield from _own(rig, MariaDB)
 
 
 @pytest.fixture
 def own_etcd(rig: Run) -> Iterator[Etcd]:
     """An etcd that this test alone uses, to ``stop()``, ``kill()`` and ``start()`` again."""
-    service = _own(rig, Etcd)
-    yield service
-    service.kill()
+    yield from _own(rig, Etcd)
 
 
 @pytest.fixture

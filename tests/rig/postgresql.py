@@ -68,6 +68,10 @@ class PostgreSQL(Server):
         self.daemon.start()
         wait_for(self._answers, 60, f"PostgreSQL on port {self.ports[0]}", ignore=(psycopg.OperationalError,))
 
+    def end(self) -> None:
+        """In an orderly way: killed, it would leave a segment of shared memory behind."""
+        self.stop()
+
     def create_database(self) -> str:
         """SQLAlchemy's URL of a new, empty database."""
         name = f"t_{uuid.uuid4().hex}"

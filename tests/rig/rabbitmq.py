@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.rig.daemon import Daemon
+from tests.rig.daemon import Daemon, Server
 from tests.rig.run import Run
 from tests.rig.waiting import wait_for
 
@@ -23,7 +23,7 @@ _SPIN_LESS = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"
 """Erlang's schedulers poll for work before they sleep, which on a small machine takes the time from those who have some."""
 
 
-class RabbitMQ:
+class RabbitMQ(Server):
     """The broker with its management API, and an epmd (Erlang's port mapper) of its own.
 
     A broker that finds no epmd starts one that outlives it and serves the whole machine, so it is given a private one.
@@ -59,12 +59,9 @@ class RabbitMQ:
         """As an init system stops it. The port is closed afterwards and clients are refused."""
         self.daemon.stop()
 
-    def kill(self) -> None:
-        self.daemon.kill()
-
     def end(self) -> None:
-        """Stop what goes with it, too."""
-        self.daemon.kill()
+        """Epmd, too."""
+        super().end()
         self._epmd.stop()
 
     def create_vhost(self) -> str:

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from tests.rig.ports import free_port
 
@@ -24,6 +24,8 @@ class Service(Protocol):
 
     name: str
     ports_needed: int
+    folder: Path
+    ports: tuple[int, ...]
 
     def __init__(self, run: Run, folder: Path, ports: tuple[int, ...]) -> None: ...
 
@@ -33,6 +35,13 @@ class Service(Protocol):
         ...
 
     def start(self) -> None: ...
+
+    def end(self) -> None:
+        """Stop it for good, with what goes with it. Nobody wants its data any more."""
+        ...
+
+
+S = TypeVar("S", bound=Service)
 
 
 class Run:
@@ -72,13 +81,13 @@ class Run:
         if os.environ.get("LBAAS_TEST_KEEP") != "1":
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def private(self, kind: type[Service], name: str) -> Service:
+    def private(self, kind: type[S], name: str) -> S:
         """A new instance, not started, for one test."""
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder))
         folder.chmod(0o755)
         return kind(self, folder, tuple(free_port() for _ in range(kind.ports_needed)))
 
-    def shared(self, kind: type[Service]) -> Service:
+    def shared(self, kind: type[S]) -> S:
         """The run's one instance, started by whichever process asks first."""
         facts = self.folder / f"{kind.name}.json"
         with self._lock(kind.name):
@@ -94,7 +103,7 @@ class Run:
             except Exception as error:
                 facts.write_text(json.dumps({"error": str(error)}))
                 raise
-            facts.write_text(json.dumps({"folder": str(service.folder), "ports": service.ports}))  # type: ignore[attr-defined]
+            facts.write_text(json.dumps({"folder": str(service.folder), "ports": service.ports}))
             return service
 
     @contextlib.contextmanager

@@ -28,7 +28,7 @@ def _can_connect(port: int) -> bool:
 def _is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter: it went between the opening and the reading
         return False
     return state != "Z"
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# Settles that oslo.service runs on threads, before our routes import what imports oslo.messaging.
-import lbaas_scheduler.rpc  # noqa: F401
+# As with every command: oslo.service runs on threads, and nothing is said about eventlet, which libraries import and nobody uses.
+import lbaas_scheduler.cmd  # noqa: F401
 from lbaas_scheduler.api import openapi, policies
 from lbaas_scheduler.api.operations import Operation
 from lbaas_scheduler.api.policies import base

@@ -8,8 +8,8 @@ from pathlib import Path
 from oslo_config import cfg
 from oslo_policy import generator
 
-# Settles that oslo.service runs on threads, before our policies import what imports oslo.messaging.
-import lbaas_scheduler.rpc  # noqa: F401
+# As with every command: oslo.service runs on threads, and nothing is said about eventlet, which libraries import and nobody uses.
+import lbaas_scheduler.cmd  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "etc" / "policy.yaml.sample"

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from lbaas_scheduler.db import device_capacities, device_load, devices, sched_classes
-from lbaas_scheduler.db.models import agents, device_agents, metadata
+from lbaas_scheduler.db.models import agents, device_agents
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain import capacity
 from lbaas_scheduler.domain.capacity import Capacity
@@ -36,10 +36,6 @@ def new_request(resource_id: str = "", **fields: Any) -> ScheduleRequest:
     """One VIP of tenant "tenant"."""
     defaults: dict[str, Any] = {"service": SERVICE, "tenant_id": "tenant", "demand": {capacity.VIPS: 1}}
     return ScheduleRequest(resource_id=resource_id or f"vip-{next(_numbers):05}", **defaults | fields)
-
-
-def create_tables(database: Database) -> None:
-    metadata.create_all(database.engine)
 
 
 def add_agent(database: Database, host: str = "agent-1", *, heartbeat_at: datetime | None = None, up: bool = True) -> None:

@@ -37,10 +37,6 @@ class Place:
     network_id: str
 
 
-NOWHERE = Place("", "")
-"""The place of a subnet that this registry does not keep."""
-
-
 def insert(conn: Connection, values: Mapping[str, Any]) -> None:
     conn.execute(sa.insert(networks).values(created_at=utcnow(), **values))
 

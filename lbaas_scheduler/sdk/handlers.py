@@ -35,7 +35,7 @@ class DeviceHandler(ABC):
     """Knows one device type. Registered under ``lbaas_scheduler.device_handlers.<service>``; built as ``Handler(conf)``.
 
     Runs in the server, in several threads at once; keeps no state between calls that must survive. Every call is bounded by
-    ``[scheduler] handler_timeout``. What a method raises, and a call that takes too long, is logged and counts as a
+    ``[scheduler] handler_timeout_seconds``. What a method raises, and a call that takes too long, is logged and counts as a
     rejection of the device by this handler: it never stops the placement on other vendors' devices.
     No method may call the device, but for :meth:`get_status`.
     """

@@ -11,9 +11,8 @@ from cliff.command import Command
 from lbaas_scheduler.cli import shown
 from lbaas_scheduler.cli.base import Action, Card, ListCommand, ShowCommand, Table, described
 from lbaas_scheduler.cli.client import Client, Document
-from lbaas_scheduler.cli.noun import NULL, Noun, Option, given, pair
+from lbaas_scheduler.cli.noun import Noun, Option, given, pair
 from lbaas_scheduler.cli.problems import Problem
-from lbaas_scheduler.cli.shown import Row
 
 Commands = dict[str, type[Command]]
 Finish = Callable[[Client, Document], Document]
@@ -175,6 +174,3 @@ def body_of(command: Any, options: Sequence[Option], arguments: argparse.Namespa
         both = isinstance(found, dict) and isinstance(body.get(option.attribute), dict)
         body[option.attribute] = {**body[option.attribute], **found} if both else found
     return body
-
-
-__all__ = ["ADMIN_STATE", "DESCRIPTION", "NULL", "TENANT", "Create", "Delete", "Index", "Row", "Set", "Show", "commands"]

@@ -8,8 +8,8 @@ from lbaas_scheduler.cli import shown
 from lbaas_scheduler.cli.base import Card, ListCommand, ShowCommand, Table, described
 from lbaas_scheduler.cli.catalogue import DEVICE, VIP
 from lbaas_scheduler.cli.client import Document
-from lbaas_scheduler.cli.crud import DESCRIPTION, NULL, Commands, Set, add_name, commands
-from lbaas_scheduler.cli.noun import Option, document, pair, pairs
+from lbaas_scheduler.cli.crud import DESCRIPTION, Commands, Set, add_name, commands
+from lbaas_scheduler.cli.noun import NULL, Option, document, pair, pairs
 
 
 class Vips(ListCommand):

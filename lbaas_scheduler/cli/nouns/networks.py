@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lbaas_scheduler.cli.catalogue import NETWORK, SUBNET
-from lbaas_scheduler.cli.crud import NULL, TENANT, Commands, commands
-from lbaas_scheduler.cli.noun import Option, integer, pairs
+from lbaas_scheduler.cli.crud import TENANT, Commands, commands
+from lbaas_scheduler.cli.noun import NULL, Option, integer, pairs
 
 _NETWORK_OPTIONS = (
     Option("--share", "shared", "let all tenants use it (administrators)", value=True),

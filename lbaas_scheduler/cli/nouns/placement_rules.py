@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lbaas_scheduler.cli.catalogue import PLACEMENT_RULE
-from lbaas_scheduler.cli.crud import DESCRIPTION, NULL, Commands, commands
-from lbaas_scheduler.cli.noun import Option, integer, pair
+from lbaas_scheduler.cli.crud import DESCRIPTION, Commands, commands
+from lbaas_scheduler.cli.noun import NULL, Option, integer, pair
 
 _OPTIONS = (
     Option("--position", "position", "lower ones are tried first; without it, it comes last", integer),

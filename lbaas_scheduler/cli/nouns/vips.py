@@ -8,8 +8,8 @@ from lbaas_scheduler.cli import shown, waiting
 from lbaas_scheduler.cli.base import Card, ShowCommand
 from lbaas_scheduler.cli.catalogue import DEVICE, POOL, SERVICE_TYPE, SUBNET, VIP
 from lbaas_scheduler.cli.client import Client, Document
-from lbaas_scheduler.cli.crud import ADMIN_STATE, DESCRIPTION, NULL, TENANT, Commands, Create, Delete, Set, add_name, commands
-from lbaas_scheduler.cli.noun import Option, integer, pairs
+from lbaas_scheduler.cli.crud import ADMIN_STATE, DESCRIPTION, TENANT, Commands, Create, Delete, Set, add_name, commands
+from lbaas_scheduler.cli.noun import NULL, Option, integer, pairs
 from lbaas_scheduler.cli.nouns.pools import PROTOCOLS
 
 PERSISTENCE = "type=SOURCE_IP, type=HTTP_COOKIE or type=APP_COOKIE,cookie_name=NAME"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import socket
-import sys
 from collections.abc import Sequence
 
 from oslo_config import cfg
@@ -46,7 +45,9 @@ def _run(reporter: Reporter) -> str | None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lbaas-scheduler-demo", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="lbaas-scheduler-demo", description="The whole product in one process, doing its main job with real traffic."
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of what people read")
     parser.add_argument("--serve", action="store_true", help="tell no story: leave server and agent running, with a REST API")
     parser.add_argument(
@@ -70,7 +71,3 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -125,11 +125,13 @@ class LocalConnector(NetworkConnector):
     def dispose(self, vip_id: str) -> None:
         if self._joint.is_one:
             return  # the address went with the transaction
-        self.segments.settle()
         try:
-            self._joint.allocator.release_owner(Owner(VIP, vip_id), actor=ACTOR)
+            if self.segments.settle():
+                self._joint.allocator.release_owner(Owner(VIP, vip_id), actor=ACTOR)
+                return
         except Unavailable as error:
-            LOG.warning("The address of VIP %s, which is gone, is given back later: %s", vip_id, error.message)
+            LOG.warning("The address of VIP %s could not be given back: %s", vip_id, error.message)
+        LOG.warning("The address of VIP %s, which is gone, is given back when its owner is found missing", vip_id)
 
     def wire(self, conn: Any, device: Device, network_ids: Collection[str]) -> bool:
         return self.segments.take(conn, device, network_ids)

@@ -20,7 +20,7 @@ from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.db import device_networks, networks, schedulable
 from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.devices import Device, Interface
-from lbaas_scheduler.errors import Conflict, Exhausted, InvalidRequest, NotDefined
+from lbaas_scheduler.errors import Conflict, Exhausted, InvalidRequest, NotDefined, StoreUnavailable
 from lbaas_scheduler.networks.joint import Joint
 
 LOG = logging.getLogger(__name__)
@@ -69,14 +69,26 @@ class Segments:
         for network_id in self._unwired(conn, device_id, network_ids):
             self._joint.inside(conn).release_owner(owner_of(device_id, network_id), actor=ACTOR)
 
-    def settle(self) -> None:
-        """Transactions have ended, one way or the other. Nothing to do where segments are a part of them. Never raises."""
+    def settle(self) -> bool:
+        """Transactions have ended, one way or the other. Nothing to do where segments are a part of them. Never raises.
+
+        :returns: False = the allocator's store does not answer. What is left is settled later.
+        """
         for _ in range(len(self._unsettled)):
             try:
                 device_id, network_id = self._unsettled.popleft()
             except IndexError:  # another thread settled it
-                return
-            self._settle(device_id, network_id)
+                break
+            try:
+                self._settle(device_id, network_id)
+            except Exception as error:
+                self._unsettled.append((device_id, network_id))
+                if isinstance(error, StoreUnavailable):
+                    LOG.warning("%d segment(s) are settled later: %s", len(self._unsettled), error.message)
+                    return False
+                # What it was called after is done all the same.
+                LOG.exception("The segment of network %s on device %s is settled later", network_id, device_id)
+        return True
 
     def forget_device(self, device_id: str) -> None:
         """The device is gone. Repeatable."""
@@ -91,6 +103,9 @@ class Segments:
     def _settle(self, device_id: str, network_id: str) -> None:
         """Make what the store has agree with what the database says, while nobody can change that."""
         allocator, owner = self._joint.allocator, owner_of(device_id, network_id)
+        if not allocator.list(owner=owner):
+            # Asked before anything is locked, so that a store that does not answer keeps nobody else waiting.
+            return
 
         def work(conn: Connection) -> None:
             schedulable.lock(conn, [device_id])
@@ -101,12 +116,7 @@ class Segments:
                 if grant.status == "held":
                     allocator.commit(grant.id, actor=ACTOR)
 
-        try:
-            self._joint.database.write(work)
-        except Exception:
-            # What it was called after is done all the same.
-            LOG.exception("The segment of network %s on device %s is settled later", network_id, device_id)
-            self._unsettled.append((device_id, network_id))
+        self._joint.database.write(work)
 
     def _allocate(
         self, allocator: ResourceAllocator, device: Device, interfaces: Sequence[Interface], requests: Sequence[Request]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import random
 import threading
 import time
@@ -26,6 +27,8 @@ from etcd3gw.exceptions import (
 )
 
 from lbaas_scheduler.errors import ConfigurationError, StoreUnavailable
+
+LOG = logging.getLogger(__name__)
 
 TRIES = 8
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
@@ -107,8 +110,9 @@ class EtcdClient:
                     raise
                 last = last or None
                 self._renew(client)
-        text = _text(last)
-        raise StoreUnavailable(dependency="etcd", reason=f"{', '.join(self._access.endpoints)}: {text}") from last
+        # Not in the error: whoever places a VIP reads that, and where etcd is and how it is reached is not for him.
+        LOG.warning("No member of etcd answers at %s: %s", ", ".join(self._access.endpoints), _text(last))
+        raise StoreUnavailable(dependency="etcd", reason="no member answers") from last
 
     def stream(self, payload: dict[str, Any], idle_seconds: float) -> Iterator[dict[str, Any]]:
         """A watch's answers, until nothing came for ``idle_seconds`` or the connection broke. Whoever wants more opens it

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from lbaas_scheduler.allocator.drivers.etcd import EtcdDriver
 from lbaas_scheduler.allocator.drivers.etcd_client import Access
 from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.conf import allocator as options
+from lbaas_scheduler.db import schedulable
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.domain.devices import VLAN, Interface
@@ -139,6 +142,28 @@ def test_while_etcd_is_away_a_vip_is_refused_and_one_that_goes_gives_back_later(
     shop.tend(400)
     shop.tend(4000)
     assert shop.taken() == {}
+
+
+def test_nobody_waits_for_a_lock_while_etcd_does_not_answer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = shop.lab
+    vip = lab.vip()
+    lab.plugin.delete_vip(lab.me, vip["id"])
+    gone = Result(vip["id"], lab.version(vip["id"]), removed=True)
+    asked: list[bool] = []
+
+    def away(*_: object, **__: object) -> None:
+        tried = helper.submit(lab.database.write, lambda conn: schedulable.lock(conn, ["wired"]))
+        futures.wait([tried], timeout=2)
+        asked.append(tried.done())
+        raise StoreUnavailable(dependency="etcd", reason="it is away")
+
+    with ThreadPoolExecutor(1) as helper, monkeypatch.context() as patch:
+        for name in ("apply", "read"):
+            patch.setattr(type(shop.driver), name, away)
+        lab.report(gone, device_id="wired")
+        assert asked == [True], "once, and with nothing locked"
+    shop.tend(1)
+    assert shop.taken() == {"address": "active"}
 
 
 def _address(shop: Shop, vip: Body) -> tuple[Selector, str]:

@@ -64,6 +64,12 @@ def wired(conn: Connection, device_id: str, network_ids: Collection[str]) -> lis
     return list(conn.execute(these.order_by(C.network_id)))
 
 
+def segments(conn: Connection, device_id: str, interface: str) -> dict[str, int]:
+    """Network → the VLAN id by which an interface of the device knows it."""
+    here = sa.and_(C.device_id == device_id, C.interface == interface, C.segment.is_not(None))
+    return {row.network_id: row.segment for row in conn.execute(sa.select(C.network_id, C.segment).where(here))}
+
+
 def pairs(conn: Connection) -> list[tuple[str, str]]:
     """Every device with every network that it has."""
     return [(row.device_id, row.network_id) for row in conn.execute(sa.select(C.device_id, C.network_id))]

@@ -39,6 +39,12 @@ def all_ids(conn: Connection) -> list[str]:
     return list(conn.scalars(sa.select(vips.c.id)))
 
 
+def addresses(conn: Connection, subnet_id: str) -> dict[str, str]:
+    """VIP → its address, of a subnet's VIPs."""
+    found = conn.execute(sa.select(vips.c.id, vips.c.address).where(vips.c.subnet_id == subnet_id, vips.c.address != ""))
+    return {row.id: row.address for row in found}
+
+
 def find(conn: Connection, vip_id: str) -> AnyRow | None:
     return conn.execute(sa.select(vips).where(vips.c.id == vip_id)).one_or_none()
 

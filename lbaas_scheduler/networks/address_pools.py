@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
-from lbaas_scheduler.allocator.core.requests import Selector
+from lbaas_scheduler.allocator.core.requests import Owner, Request, Selector
 from lbaas_scheduler.allocator.kinds.address import NOTHING
 from lbaas_scheduler.allocator.manager import ResourceAllocator
-from lbaas_scheduler.errors import NotDefined, PoolBusy, SubnetInUse
+from lbaas_scheduler.errors import Conflict, InvalidRequest, NotDefined, PoolBusy, SubnetInUse
 from lbaas_scheduler.networks.rules import Subnet
 
+LOG = logging.getLogger(__name__)
+
 ACTOR = "networks"
+
+VIP = "vip"
+"""Owner type of what a VIP has."""
 
 
 def pool_of(subnet_id: str) -> Selector:
     return Selector("address", subnet_id)
+
+
+def request(subnet_id: str, vip_id: str, address: str) -> Request:
+    """:param address: "" = any."""
+    pool = pool_of(subnet_id)
+    return Request(pool.kind, Owner(VIP, vip_id), pool.name, pool.scope, value=address or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +44,24 @@ class AddressPools:
 
     pick: str = "lowest"
 
-    def define(self, allocator: ResourceAllocator, subnet: Subnet) -> None:
-        """Repeatable."""
-        allocator.define(pool_of(subnet.id), self._config(subnet), ACTOR)
+    def define(self, allocator: ResourceAllocator, subnet: Subnet, taken: Mapping[str, str]) -> None:
+        """Repeatable.
 
-    def resize(self, allocator: ResourceAllocator, subnet: Subnet) -> None:
+        :param taken: VIP → its address: those that were there before the pool was, which keep what they have.
+        """
+        allocator.define(pool_of(subnet.id), self._config(subnet), ACTOR)
+        for vip_id, address in taken.items():
+            try:
+                allocator.allocate(request(subnet.id, vip_id, address), actor=ACTOR)
+            except (Conflict, InvalidRequest) as error:
+                LOG.error("VIP %s has %s of subnet %s, and cannot keep it: %s", vip_id, address, subnet.id, error.message)
+
+    def resize(self, allocator: ResourceAllocator, subnet: Subnet, taken: Mapping[str, str]) -> None:
         """Addresses that are taken stay taken, wherever they lie."""
         try:
             allocator.redefine(pool_of(subnet.id), self._config(subnet), actor=ACTOR)
         except NotDefined:
-            self.define(allocator, subnet)
+            self.define(allocator, subnet, taken)
 
     def undefine(self, allocator: ResourceAllocator, subnet_id: str) -> None:
         """Repeatable.

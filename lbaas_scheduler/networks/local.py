@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.allocator.core.requests import Owner, Request
 from lbaas_scheduler.allocator.manager import ResourceAllocator
-from lbaas_scheduler.db import device_networks, networks
+from lbaas_scheduler.db import device_networks, networks, vips
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import (
@@ -28,7 +28,8 @@ from lbaas_scheduler.errors import (
     Unavailable,
     ValueInUse,
 )
-from lbaas_scheduler.networks.address_pools import ACTOR, AddressPools, pool_of
+from lbaas_scheduler.networks import address_pools
+from lbaas_scheduler.networks.address_pools import ACTOR, VIP, AddressPools, pool_of
 from lbaas_scheduler.networks.joint import DEFAULT_HOLD_SECONDS, Joint
 from lbaas_scheduler.networks.rules import Subnet
 from lbaas_scheduler.networks.segments import Segments, wiring_of
@@ -36,9 +37,6 @@ from lbaas_scheduler.schemas.access import is_id
 from lbaas_scheduler.sdk.networks import NetworkConnector, Reservation, Wirings
 
 LOG = logging.getLogger(__name__)
-
-VIP = "vip"
-"""Owner type of what a VIP has."""
 
 ALLOCATION = "allocation"
 """Of a reservation's details: id of the address that is held for it."""
@@ -95,7 +93,7 @@ class LocalConnector(NetworkConnector):
             if not networks.lock_subnet(conn, reservation.subnet_id):
                 raise SubnetNotFound(id=reservation.subnet_id) from None
             row = networks.find_subnet(conn, reservation.subnet_id)
-            self._pools.define(allocator, Subnet.of(row))
+            self._pools.define(allocator, Subnet.of(row), vips.addresses(conn, reservation.subnet_id))
             return self._take(allocator, reservation)
 
     def confirm(self, reservation: Reservation) -> None:
@@ -157,7 +155,8 @@ class LocalConnector(NetworkConnector):
         try:
             address, held = self._hold_once(allocator, reservation)
         except NotDefined:
-            self._pools.define(allocator, subnet)
+            taken = self._joint.database.read(lambda conn: vips.addresses(conn, subnet.id))
+            self._pools.define(allocator, subnet, taken)
             address, held = self._hold_once(allocator, reservation)
         return replace(reservation, address=address, details={ALLOCATION: held})
 
@@ -211,8 +210,7 @@ class _as_networks_say:  # noqa: N801  # reads as a verb: with _as_networks_say(
 
 
 def _request(reservation: Reservation) -> Request:
-    owner, pool = Owner(VIP, reservation.vip_id), pool_of(reservation.subnet_id)
-    return Request(pool.kind, owner, pool.name, pool.scope, value=reservation.address or None)
+    return address_pools.request(reservation.subnet_id, reservation.vip_id, reservation.address)
 
 
 def _find(conn: Connection, context: Any, subnet_id: str) -> Subnet:

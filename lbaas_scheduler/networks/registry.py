@@ -11,7 +11,7 @@ from oslo_utils import uuidutils
 from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.allocator.manager import ResourceAllocator
-from lbaas_scheduler.db import networks
+from lbaas_scheduler.db import networks, vips
 from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.listing import Listing
@@ -135,7 +135,7 @@ class NetworkRegistry:
                 networks.insert_subnet(conn, values)
             row = _find_subnet(conn, context, values["id"])
             if self._joint.is_one:
-                self._pools.define(self._joint.inside(conn), rules.Subnet.of(row))
+                self._pools.define(self._joint.inside(conn), rules.Subnet.of(row), {})
             return row
 
         row = self._database.write(work)
@@ -169,7 +169,7 @@ class NetworkRegistry:
                 networks.update_subnet(conn, id, changed)
             after = _find_subnet(conn, context, id)
             if "allocation_pools" in changed:
-                self._pools.resize(self._joint.inside(conn), rules.Subnet.of(after))
+                self._pools.resize(self._joint.inside(conn), rules.Subnet.of(after), vips.addresses(conn, id))
             return _subnet(after)
 
         return self._database.write(work)
@@ -191,7 +191,7 @@ class NetworkRegistry:
     def _define_later(self, subnet: rules.Subnet) -> None:
         """In a store of its own, after the commit: a pool of a subnet that does not come to be would keep its addresses."""
         try:
-            self._pools.define(self._joint.allocator, subnet)
+            self._pools.define(self._joint.allocator, subnet, {})
         except Unavailable as error:
             LOG.warning("The addresses of subnet %s are defined with its first VIP: %s", subnet.id, error.message)
 

@@ -53,7 +53,9 @@ class Segments:
         found = {row.id: row for row in networks.by_ids(conn, [row.network_id for row in new])}
         try:
             requests = [_request(device, tagged[row.interface], row.network_id, found.get(row.network_id)) for row in new]
-            grants = self._allocate(self._joint.inside(conn), device, [tagged[row.interface] for row in new], requests)
+            for name in sorted({row.interface for row in new}):
+                _define(self._joint.inside(conn), device, tagged[name], conn)
+            grants = self._allocate(self._joint.inside(conn), requests)
         except (InvalidRequest, Conflict, Exhausted) as error:
             LOG.info("Device %s cannot be wired: %s", device.id, error.message)
             return False
@@ -118,11 +120,7 @@ class Segments:
 
         self._joint.database.write(work)
 
-    def _allocate(
-        self, allocator: ResourceAllocator, device: Device, interfaces: Sequence[Interface], requests: Sequence[Request]
-    ) -> list[Grant]:
-        for interface in {it.name: it for it in interfaces}.values():
-            _define(allocator, device, interface)
+    def _allocate(self, allocator: ResourceAllocator, requests: Sequence[Request]) -> list[Grant]:
         if self._joint.is_one:
             return allocator.allocate_many(requests, actor=ACTOR)
         self._unsettled.extend(device_and_network(request.owner) for request in requests)
@@ -157,7 +155,7 @@ def _pool_of(device: Device, interface: Interface) -> Selector:
     return Selector("vlan", f"{device.id}/{interface.name}")
 
 
-def _define(allocator: ResourceAllocator, device: Device, interface: Interface) -> None:
+def _define(allocator: ResourceAllocator, device: Device, interface: Interface, conn: Connection) -> None:
     """Rare: with the first network on an interface, and after a change of its ids."""
     config = {
         "ranges": interface.vlans,
@@ -170,6 +168,16 @@ def _define(allocator: ResourceAllocator, device: Device, interface: Interface) 
         allocator.redefine(selector, config, drain=True, actor=ACTOR)
     except NotDefined:
         allocator.define(selector, config, ACTOR)
+        # Those that were there before the pool was, in another store for example, keep what they have.
+        for network_id, segment in device_networks.segments(conn, device.id, interface.name).items():
+            _keep(allocator, selector, owner_of(device.id, network_id), segment)
+
+
+def _keep(allocator: ResourceAllocator, pool: Selector, owner: Owner, segment: int) -> None:
+    try:
+        allocator.allocate(Request(pool.kind, owner, pool.name, pool.scope, value=segment), actor=ACTOR)
+    except (InvalidRequest, Conflict) as error:
+        LOG.error("%s has id %d of pool %s, and cannot keep it: %s", owner.id, segment, pool.name, error.message)
 
 
 def _request(device: Device, interface: Interface, network_id: str, network: AnyRow | None) -> Request:

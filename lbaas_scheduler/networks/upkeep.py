@@ -13,7 +13,7 @@ from lbaas_scheduler.allocator.core.requests import Owner
 from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.db import device_networks, vips
 from lbaas_scheduler.db.session import Database
-from lbaas_scheduler.networks.local import VIP
+from lbaas_scheduler.networks.address_pools import VIP
 from lbaas_scheduler.networks.segments import WIRING, Segments, device_and_network, owner_of
 
 LOG = logging.getLogger(__name__)
@@ -81,7 +81,10 @@ class Upkeep:
 
     def steps(self) -> Sequence[Callable[[], None]]:
         """For the reconciler."""
-        return (self._segments.settle, self.give_back_what_is_lost)
+        return (self.settle, self.give_back_what_is_lost)
+
+    def settle(self) -> None:
+        self._segments.settle()
 
     def give_back_what_is_lost(self) -> None:
         options = self._conf.allocator

@@ -48,7 +48,7 @@ def test_a_member_that_is_away_is_passed_over(etcd_server):
 
 def test_nobody_there_is_told_after_a_bounded_time_and_not_where_etcd_would_be(caplog):
     driver = EtcdDriver(Access(("http://127.0.0.1:9",), timeout_seconds=1))
-    with pytest.raises(StoreUnavailable, match="store etcd is unavailable for now: no member answers$"):
+    with pytest.raises(StoreUnavailable, match=r"store etcd is unavailable for now: no member answers$"):
         driver.count(Query(Note))
     assert "No member of etcd answers at http://127.0.0.1:9: " in caplog.text
 

@@ -24,7 +24,7 @@ from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.domain.devices import VLAN, Interface
 from lbaas_scheduler.errors import StoreUnavailable
 from lbaas_scheduler.networks.upkeep import Census, OwnerProbe, Upkeep
-from tests.allocator_side import KINDS, Clock
+from tests.allocator_side import KINDS, Clock, wipe
 from tests.database import open_database
 from tests.functional.loadbalancer.lab import Body, Lab
 
@@ -142,6 +142,14 @@ def test_while_etcd_is_away_a_vip_is_refused_and_one_that_goes_gives_back_later(
     shop.tend(400)
     shop.tend(4000)
     assert shop.taken() == {}
+
+
+def test_a_store_that_was_exchanged_learns_of_the_vips_that_are_there(shop: Shop) -> None:
+    vip = shop.lab.vip()
+    wipe(shop.driver)
+    other = shop.lab.vip()
+    for one in (vip, other):
+        assert [it.value for it in shop.lab.allocator.list(owner=Owner("vip", one["id"]))] == [one["address"]]
 
 
 def test_nobody_waits_for_a_lock_while_etcd_does_not_answer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lbaas_scheduler.allocator.core.requests import Selector
 from lbaas_scheduler.errors import InvalidRequest, NotDefined, NoValidDevice
+from tests.allocator_side import empty
 from tests.functional.fleet.lab import ADMIN
 from tests.functional.networks.site import Site, vlan, vxlan
 
@@ -33,6 +35,21 @@ def test_vips_of_a_network_share_a_segment_that_goes_with_the_last_one(any_site:
     site.delete(third)
     assert (site.segments("lb"), site.wired()) == ([], 0)
     assert site.wiring(site.vip_in(other), "lb")["segment"] == 100
+
+
+def test_what_vips_have_stays_theirs_in_a_store_that_knows_nothing_of_them(any_site: Site) -> None:
+    site = any_site
+    site.add("lb", vlan(vlans="100-199"))
+    subnet = site.network()
+    there = [site.vip_in(subnet), site.vip_in(site.network())]
+    empty(site.database)
+    new = [site.vip_in(subnet), site.vip_in(site.network())]
+    addresses = {grant.owner.id: grant.value for grant in site.plant.parts.allocator.list(Selector("address", subnet))}
+    assert (addresses[there[0]], addresses[new[0]]) == ("10.9.0.2", "10.9.0.3")
+    assert [grant.value for grant in site.segments("lb")] == [100, 101, 102]
+    for vip in (*there, *new):
+        site.delete(vip)
+    assert [grant.owner.type for grant in site.plant.parts.allocator.list()] == ["pool"] * 2
 
 
 def test_an_interface_carries_as_many_networks_as_it_may(site: Site) -> None:

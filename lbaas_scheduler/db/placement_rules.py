@@ -8,11 +8,18 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from lbaas_scheduler.db import quotas
 from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.db.rule_models import placement_rules
 from lbaas_scheduler.domain.clock import utcnow
 
 C = placement_rules.c
+
+
+def next_position(conn: Connection) -> int:
+    """After the last rule. Whoever asks at the same time waits until the transaction ends, and gets another one."""
+    quotas.take_turn(conn, quotas.NOBODY, "placement_rule")
+    return (conn.scalar(sa.select(sa.func.max(C.position))) or 0) + 1
 
 
 def insert(conn: Connection, values: Mapping[str, Any]) -> None:

@@ -27,6 +27,9 @@ TABLES: Mapping[str, sa.Table] = {
 
 _KEY = ("tenant_id", "resource")
 
+NOBODY = ""
+"""Whose turns are that are no tenant's: of what administrators change one after the other."""
+
 
 def limit(conn: Connection, tenant_id: str, resource: str) -> int | None:
     """The tenant's own limit; None = the default holds."""

@@ -9,11 +9,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from lbaas_scheduler.db import quotas
 from lbaas_scheduler.db.models import placements, pools, service_definitions, service_types, vips
 from lbaas_scheduler.db.placements import CURRENT
 from lbaas_scheduler.db.rows import AnySelect
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.service_types import ServiceDefinition, ServiceType
+
+
+def take_turn(conn: sa.Connection) -> None:
+    """Let nobody else change service types until the transaction ends: what is read from here on stays so."""
+    quotas.take_turn(conn, quotas.NOBODY, "service_type")
 
 
 def insert(conn: sa.Connection, service_type: ServiceType) -> None:

@@ -51,8 +51,7 @@ class PlacementRules:
         def work(conn: Connection) -> Document:
             position = values.get("position")
             if position is None:
-                last = max((row.position for row in store.rows(conn)), default=0)
-                position = min(last + 1, schema.MAX_POSITION)
+                position = min(store.next_position(conn), schema.MAX_POSITION)
             store.insert(conn, {**values, "position": position})
             return _found(conn, rule_id)
 

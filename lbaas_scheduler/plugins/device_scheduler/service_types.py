@@ -68,6 +68,7 @@ class ServiceTypes:
         service_type = self._changed(ServiceType(id=str(uuid.uuid4()), name=attributes["name"]), attributes)
 
         def work(conn: sa.Connection) -> ServiceType:
+            store.take_turn(conn)
             if service_type.default:
                 store.clear_default(conn)
             store.insert(conn, service_type)
@@ -83,6 +84,7 @@ class ServiceTypes:
         schema.check_changes(changes, set().union(*self._algorithms.values()))
 
         def work(conn: sa.Connection) -> ServiceType:
+            store.take_turn(conn)  # what this change does not name is written as it is read here
             before = store.get(conn, service_type_id)
             if before is None:
                 raise ServiceTypeNotFound(id=service_type_id)
@@ -151,6 +153,7 @@ class ServiceTypes:
         return ServiceTypeChoice(service_type_id, "") if found is None else _choice(found, service)
 
     def _ensure_default(self, conn: sa.Connection, name: str) -> ServiceType:
+        store.take_turn(conn)
         present = store.find(conn, None)
         if present is not None:
             return present
@@ -220,6 +223,7 @@ def describe(service_type: ServiceType) -> dict[str, Any]:
 
 
 def _delete(conn: sa.Connection, service_type_id: str) -> None:
+    store.take_turn(conn)  # else it may become the default meanwhile
     found = store.get(conn, service_type_id)
     if found is None:
         raise ServiceTypeNotFound(id=service_type_id)

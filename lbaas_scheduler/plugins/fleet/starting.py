@@ -25,9 +25,6 @@ from lbaas_scheduler.plugins.device_scheduler.placer import Within
 
 MAX_TRIES = 5
 
-NOBODY = ""
-"""The bound of moves is no tenant's."""
-
 Requests = Callable[[Connection, Collection[str]], Mapping[str, ScheduleRequest]]
 """Of one service: resource ids → what each would ask for if it were placed now; those that are gone are left out."""
 
@@ -194,7 +191,7 @@ class Starter:
 
     def _check_room(self, conn: Connection, move: Move) -> None:
         """Moves begin one after the other, until the transaction ends: so that no two count the same free place."""
-        quotas.take_turn(conn, NOBODY, "move")
+        quotas.take_turn(conn, quotas.NOBODY, "move")
         options = self._options
         if moves.count_deploying(conn) >= options.max_moves:
             raise Crowded

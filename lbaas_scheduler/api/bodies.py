@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NoReturn
 
 import falcon
@@ -57,9 +58,17 @@ def _parse(data: bytes) -> Any:
     if not data:
         raise InvalidRequest(reason="resource body required")
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        return json.loads(data.decode("utf-8"), parse_constant=_no_constant, parse_float=_number)
     except (ValueError, RecursionError):
         raise InvalidRequest(reason="the body is not valid JSON") from None
+
+
+def _number(text: str) -> float:
+    """Of a number beyond all floats Python makes an infinity, which no database and no client takes."""
+    number = float(text)
+    if math.isinf(number):
+        raise InvalidRequest(reason=f"the number {shown(text)} is too large")
+    return number
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -6,6 +6,7 @@ be right and not what was given.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -23,6 +24,9 @@ MAX_RATIO = 100
 SECRET_WORDS = ("password", "passwd", "passphrase", "secret", "token", "key")
 SECRET_KEY = re.compile(rf".*(?:{'|'.join(SECRET_WORDS)})", re.IGNORECASE | re.DOTALL)
 """Keys of ``management`` whose values are secrets: those that end in one of :data:`SECRET_WORDS`, in whatever case."""
+
+MAX_DEPTH = 16
+"""Of objects and lists in one another. MariaDB takes no more than 32 for JSON."""
 
 _UNREPRESENTABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -173,7 +177,7 @@ def check(noun: str, schema: Mapping[str, Any], attributes: Any) -> None:
     first = min(errors, key=lambda error: [str(step) for step in error.absolute_path], default=None)
     if first is not None:
         raise InvalidRequest(_sentence(first, noun))
-    _check_texts(attributes, "")
+    _check_storable(attributes, "")
 
 
 def _refuse(keys: Iterable[str], attributes: Any, why: str) -> None:
@@ -196,18 +200,24 @@ def _sentence(error: jsonschema.ValidationError, noun: str) -> str:
     return f"{path} must be {error.schema['description']}."
 
 
-def _check_texts(value: Any, path: str) -> None:
-    """Refuse what a database cannot hold, wherever it is: NUL characters and halves of surrogate pairs."""
+def _check_storable(value: Any, path: str, depth: int = 0) -> None:
+    """Refuse what a database cannot hold, wherever it is: NUL characters, halves of surrogate pairs, numbers that JSON has no
+    word for, and what is nested too deeply."""
+    if depth > MAX_DEPTH:
+        raise InvalidRequest(f"{path[:64]} must not be nested more than {MAX_DEPTH} deep.")
     if isinstance(value, str):
         if _UNREPRESENTABLE.search(value):
             raise InvalidRequest(f"{path} must not contain NUL characters or lone surrogates.")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidRequest(f"{path} must not contain infinite numbers.")
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            _check_texts(str(key), f"{path or 'device'}: every key")
-            _check_texts(item, _path([path, key] if path else [key]))
+            _check_storable(str(key), f"{path or 'device'}: every key")
+            _check_storable(item, _path([path, key] if path else [key]), depth + 1)
     elif isinstance(value, list | tuple):
         for item in value:
-            _check_texts(item, path)
+            _check_storable(item, path, depth + 1)
 
 
 def _path(steps: Iterable[Any]) -> str:

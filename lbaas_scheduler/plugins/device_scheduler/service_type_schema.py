@@ -23,6 +23,9 @@ _DEFINITION = {
 EVACUATE = "evacuate_after_seconds"
 """The option that is no wish: after how long a lost device is given up."""
 
+MAX_PATIENCE_SECONDS = 10**9
+"""Over thirty years. With more, the moment that so long ago was lies before all calendars."""
+
 _OPTIONS = {
     **wishes.SCHEMA,
     "properties": {
@@ -30,7 +33,11 @@ _OPTIONS = {
         EVACUATE: {
             "type": ["integer", "null"],
             "minimum": 0,
-            "description": "after how many seconds what is on a lost device moves away by itself (null: never)",
+            "maximum": MAX_PATIENCE_SECONDS,
+            "description": (
+                f"after how many seconds (0 to {MAX_PATIENCE_SECONDS}) what is on a lost device moves away by itself "
+                "(null: never)"
+            ),
         },
     },
     "description": f"an object {{{', '.join([*wishes.PROPERTIES, EVACUATE])}}}, or null",

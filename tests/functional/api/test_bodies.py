@@ -50,6 +50,12 @@ def test_what_is_no_body_is_refused(house: House, data: bytes) -> None:
     assert answer.json["NeutronError"]["type"] == "HTTPBadRequest"
 
 
+def test_a_number_beyond_all_floats_is_refused_as_such(house: House) -> None:
+    """Python reads it as an infinity, which is no JSON any more."""
+    answer = send(house, b'{"pool": {"subnet_id": -1e400}}')
+    assert (answer.status_code, "the number '-1e400' is too large" in answer.text) == (400, True)
+
+
 def test_several_at_once_are_not_supported(house: House) -> None:
     answer = send(house, json.dumps({"pools": [json.loads(valid(house))["pool"]]}))
     assert answer.status_code == 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -121,6 +122,39 @@ def test_two_who_become_the_default_at_once_do_so_one_after_the_other(any_types:
         database.dispose()
 
 
+def test_changes_of_different_attributes_at_once_all_hold(any_types: ServiceTypes) -> None:
+    changes: list[dict[str, Any]] = [
+        {"description": "dear"},
+        {"options": {"zone": "z"}},
+        {"service_definitions": [{"service": LB, "driver": "fake"}]},
+        {"enabled": False},
+    ]
+    for number in range(3):
+        made = any_types.create({"name": f"type-{number}"})
+        with ThreadPoolExecutor(len(changes)) as pool:
+            list(pool.map(lambda change, id=made.id: any_types.update(id, change), changes))  # type: ignore[misc]
+        read = any_types.get(made.id)
+        assert (read.description, read.options, len(read.definitions), read.enabled) == ("dear", {"zone": "z"}, 1, False)
+
+
+def test_what_becomes_the_default_is_not_deleted_at_that_moment(any_types: ServiceTypes) -> None:
+    any_types.ensure_default("default")
+
+    def delete(id: str) -> None:
+        with suppress(Conflict):
+            any_types.delete(id)
+
+    def promote(id: str) -> None:
+        with suppress(ServiceTypeNotFound):
+            any_types.update(id, {"default": True})
+
+    for number in range(5):
+        made = any_types.create({"name": f"type-{number}"})
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(lambda job, id=made.id: job(id), [promote, delete, promote]))  # type: ignore[misc]
+        assert len(defaults(any_types)) == 1
+
+
 def test_definitions_are_kept_as_given(any_types: ServiceTypes) -> None:
     made = any_types.create(
         {
@@ -149,6 +183,8 @@ def test_definitions_are_kept_as_given(any_types: ServiceTypes) -> None:
         ({"name": "a", "options": {"tenancy": "mine"}}, "options.tenancy must be one of private_first"),
         ({"name": "a", "options": {"required": ["fast"]}}, "'fast' is no trait"),
         ({"name": "a\x00"}, "must not contain NUL"),
+        ({"name": "a", "options": {"options": {"x": float("inf")}}}, "options.options.x must not contain infinite numbers"),
+        ({"name": "a", "options": {"evacuate_after_seconds": 10**9 + 1}}, "must be after how many seconds (0 to 1000000000)"),
     ],
 )
 def test_wrong_attributes_are_refused_with_what_would_be_right(types: ServiceTypes, attributes: Any, message: str) -> None:

@@ -21,6 +21,13 @@ def build(**given: Any) -> Device:
     return attributes.new_device("id", whole, KIND)
 
 
+def nested(levels: int) -> Any:
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": [value]}
+    return value
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -63,6 +70,10 @@ def build(**given: Any) -> Device:
         ({"interfaces": [{"name": "a"}, {"name": "a"}]}, "interfaces: every interface must have a name of its own."),
         ({"extra": {"tls": [{"private_key": SECRET}]}}, "extra.tls.private_key looks like a secret, and extra is not encrypted"),
         ({"extra": {"a": ["\x00"]}}, "extra.a must not contain NUL characters or lone surrogates."),
+        ({"extra": nested(8)}, "must not be nested more than 16 deep."),
+        ({"extra": nested(450)}, "must not be nested more than 16 deep."),
+        ({"extra": {"a": [1, float("inf")]}}, "extra.a must not contain infinite numbers."),
+        ({"management": {"weight": float("nan")}}, "management.weight must not contain infinite numbers."),
         ({"zone": "\ud800"}, "zone must not contain NUL characters or lone surrogates."),
         ({"status": "ONLINE"}, "status of a device is read-only."),
     ],
@@ -71,6 +82,10 @@ def test_what_is_wrong_is_named_with_what_would_be_right(given: dict[str, Any], 
     with pytest.raises(InvalidRequest) as refused:
         build(**given)
     assert message in refused.value.message
+
+
+def test_what_a_vendor_needs_may_be_nested_within_reason() -> None:
+    assert build(extra=nested(7)).extra == nested(7)
 
 
 @pytest.mark.parametrize("given", [None, [], "x", 7])

@@ -301,7 +301,8 @@ pools = table(
     required("subnet_id", Id),
     required("protocol", sa.String(16)),
     required("lb_method", sa.String(32)),
-    required("service_type_id", Id, ""),
+    # NULL: whatever is the default. As of a VIP, the reference keeps what is named from being deleted meanwhile.
+    sa.Column("service_type_id", Id, sa.ForeignKey("service_types.id"), index=True),
     # The pool's one VIP. NULL while it has none, which may repeat.
     sa.Column("vip_id", Id, unique=True),
     *life_cycle(),

@@ -91,7 +91,7 @@ class Placing:
             raise ProtocolMismatch(vip_proto=values["protocol"], pool_proto=row.protocol)
         if row.vip_id is not None:
             raise VipExists(pool_id=row.id)
-        wanted = values["service_type_id"] or row.service_type_id or None
+        wanted = values["service_type_id"] or row.service_type_id
         service_type = self._core.service_types.choose(conn, wanted, self._core.service.name)
         rules = self._core.rules.of_service(conn, self._core.service.name)
         return _Plan(documents.pool_of(conn, row), service_type, rules)

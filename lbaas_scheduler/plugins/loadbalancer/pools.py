@@ -6,13 +6,14 @@ from collections import defaultdict
 from typing import Any
 
 from oslo_context.context import RequestContext
+from oslo_db.exception import DBReferenceError
 from oslo_utils import uuidutils
 from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import pool_stats, pools
 from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.listing import Listing
-from lbaas_scheduler.errors import PoolInUse, PoolNotFound
+from lbaas_scheduler.errors import PoolInUse, PoolNotFound, ServiceProviderNotFound
 from lbaas_scheduler.plugins.loadbalancer import changes
 from lbaas_scheduler.plugins.loadbalancer.core import Core, Deletion
 from lbaas_scheduler.plugins.loadbalancer.schemas.pools import POOL
@@ -57,7 +58,10 @@ class Pools:
                 pools.insert(conn, {**values, "service_type_id": self._service_type_id(conn, provider)})
             return self._document(conn, values["id"])
 
-        return self._core.database.write(work)
+        try:
+            return self._core.database.write(work)
+        except DBReferenceError:  # it was deleted since it was looked up
+            raise ServiceProviderNotFound(service_type=provider) from None
 
     def get(self, context: RequestContext, pool_id: str, fields: Fields | None = None) -> Document:
         """:raises PoolNotFound: absent, or not the caller's."""
@@ -87,6 +91,7 @@ class Pools:
             held = changes.hold(conn, [pool_id], self._core.due_at())
             if pool_id not in held:
                 raise PoolNotFound(id=pool_id)
+            row = find(conn, context, pool_id)  # anew: others may have changed it until it was held
             up = values.get("admin_state_up", row.admin_state_up)
             status = changes.status_after(held[pool_id], up)
             pools.update(conn, pool_id, {**values, "status": status, "status_description": ""})
@@ -126,9 +131,9 @@ class Pools:
 
         return {"stats": self._core.database.read(work)}
 
-    def _service_type_id(self, conn: Connection, provider: str | None) -> str:
+    def _service_type_id(self, conn: Connection, provider: str | None) -> str | None:
         if provider is None:
-            return ""
+            return None
         return self._core.service_types.choose(conn, provider, self._core.service.name).id
 
     def _document(self, conn: Connection, pool_id: str) -> Document:

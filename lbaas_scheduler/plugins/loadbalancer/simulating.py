@@ -87,7 +87,7 @@ class Simulating:
         row = pool_rules.outline(conn, context, values["pool_id"])
         if values["protocol"] not in (None, row.protocol):
             raise ProtocolMismatch(vip_proto=values["protocol"], pool_proto=row.protocol)
-        return documents.pool_of(conn, row), row.service_type_id or None
+        return documents.pool_of(conn, row), row.service_type_id
 
 
 def _document(simulation: Simulation) -> dict[str, Any]:

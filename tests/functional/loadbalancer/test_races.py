@@ -186,3 +186,39 @@ def test_a_service_type_and_its_first_vips_do_not_miss_each_other(any_lab: Lab, 
             lab.confirm(vip["id"], removed=True)
         if made:
             lab.service_types.delete(gold)
+
+
+def test_a_service_type_does_not_go_while_a_pool_of_it_comes(any_lab: Lab) -> None:
+    """Else the pool would name for ever what nobody can find."""
+    lab = any_lab
+    for _ in range(4):
+        gold = lab.add_service_type("gold")
+        made, refused = at_once(
+            *[partial(lab.pool, provider="gold")] * 3, partial(lab.service_types.delete, gold), partial(lab.pool, provider="gold")
+        )
+        left = [it.id for it in lab.service_types.list({"name": ["gold"]})]
+        pools = [it for it in made if it is not None]
+        assert left == ([gold] if pools else [])
+        assert {type(error) for error in refused} <= {errors.ServiceProviderNotFound, errors.ServiceTypeInUse}
+        for pool in pools:
+            assert pool["provider"] == "gold"
+            lab.plugin.delete_pool(lab.me, pool["id"])
+        if left:
+            lab.service_types.delete(gold)
+
+
+def test_a_pool_that_is_taken_down_says_so_whatever_else_of_it_changes_then(any_lab: Lab) -> None:
+    lab = any_lab
+    for _ in range(4):
+        pool = lab.pool()
+        changes: list[Body] = [{"admin_state_up": False}, {"name": "a"}, {"description": "b"}, {"lb_method": "SOURCE_IP"}]
+        _, refused = at_once(*(partial(lab.plugin.update_pool, lab.me, pool["id"], each) for each in changes))
+        assert refused == []
+        shown = lab.plugin.get_pool(lab.me, pool["id"])
+        assert (shown["admin_state_up"], shown["status"], shown["name"]) == (False, "DISABLED", "a")
+
+
+def test_rules_that_are_written_at_once_come_one_after_the_other(any_lab: Lab) -> None:
+    attributes = {"wishes": {"zone": "z"}}
+    made, _ = at_once(*(partial(any_lab.rules.create, {"name": f"rule-{number}", **attributes}) for number in range(6)))
+    assert sorted(rule["position"] for rule in made) == [1, 2, 3, 4, 5, 6]

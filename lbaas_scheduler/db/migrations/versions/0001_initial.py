@@ -304,7 +304,7 @@ def load_balancers() -> None:
         required("subnet_id", Id),
         required("protocol", sa.String(16)),
         required("lb_method", sa.String(32)),
-        required("service_type_id", Id),
+        sa.Column("service_type_id", Id, sa.ForeignKey("service_types.id"), index=True),
         sa.Column("vip_id", Id, unique=True),
         *life_cycle(),
         required("created_at", UtcDateTime),

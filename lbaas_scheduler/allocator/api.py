@@ -282,7 +282,7 @@ def pool_document(pool: Pool) -> dict[str, Any]:
 
 def grant_document(grant: Grant) -> dict[str, Any]:
     """Its fields. ``due_at`` as ISO 8601; ``children`` and ``within`` as such documents themselves."""
-    words = ("id", "kind", "value", "generation", "status", "pool_id", "slot", "part", "created")
+    words = ("id", "kind", "value", "generation", "status", "pool_id", "slot", "part", "created", "last_owner")
     document = {word: getattr(grant, word) for word in words}
     document["owner"] = grant.owner._asdict()
     document["due_at"] = grant.due_at.isoformat() if grant.due_at else None

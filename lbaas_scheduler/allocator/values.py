@@ -33,6 +33,7 @@ def grant(
         created=created,
         children=tuple(children),
         within=within,
+        last_owner=allocation.last_owner,
     )
 
 

@@ -74,6 +74,7 @@ ALLOCATION = Shape(
             "created": {"type": "boolean"},
             "children": {"type": "array", "items": _OBJECT},
             "within": {"type": ["object", "null"]},
+            "last_owner": {**_TEXT, "description": "who had a quarantined value: type/id/slot"},
         }
     ),
     filters={

@@ -78,6 +78,7 @@ class Grant:
     :ivar created: False = the owner and slot, or the request id, had it before.
     :ivar children: in the order of the request's; the kind's own dependent values (a VXLAN's local VLAN) come first.
     :ivar within: the subnet of an address that was asked for with one.
+    :ivar last_owner: who had a quarantined value: ``type/id/slot``.
     """
 
     id: str
@@ -93,6 +94,7 @@ class Grant:
     created: bool = True
     children: tuple[Grant, ...] = ()
     within: Grant | None = None
+    last_owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ ALLOCATIONS = f"{POOLS}/allocations"
 POOL_COLUMNS, MORE_OF_POOLS = ("kind", "name", "scope", "state", "config"), ("id", "domain", "generation")
 VALUE_COLUMNS, MORE_OF_VALUES = (
     ("value", "owner", "slot", "status", "id", "generation"),
-    ("kind", "part", "due_at", "pool_id"),
+    ("kind", "part", "due_at", "last_owner", "pool_id"),
 )
 EVENT_COLUMNS, MORE_OF_EVENTS = (
     ("at", "op", "kind", "pool", "value", "owner_type", "owner_id", "slot", "actor"),

@@ -248,6 +248,14 @@ class TestQuarantine:
         assert allocator.allocate(vlan("n2")).value == 5
         assert allocator.usage(V).quarantined == 0
 
+    def test_a_resting_value_tells_who_had_it_last(self, allocator, clock):
+        allocator.define(V, {"ranges": "5-5", "quarantine_seconds": 60})
+        allocator.release(allocator.allocate(vlan("n1")).id)
+        (resting,) = allocator.list(V, resting=True)
+        assert (resting.value, resting.status, resting.last_owner) == (5, "quarantined", "network/n1/")
+        clock.forward(61)
+        assert allocator.allocate(vlan("n2")).last_owner == ""
+
     def test_its_owner_may_have_another_one_meanwhile(self, allocator):
         allocator.define(V, lowest(ranges="5-6", quarantine_seconds=60))
         allocator.release(allocator.allocate(vlan("n1")).id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -128,6 +129,15 @@ class DriverConformance:
         assert dict(driver.list_deployed(device)) == {}
         assert dict(driver.read_stats(device)) == {}
         assert not leftovers(device)
+
+    def test_no_temporary_folder_is_needed(
+        self, driver: AgentDriver, device: Device, address: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An agent that runs as a hardened service may be able to write below its state path only."""
+        monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+        document = vip(address, members=(member(),))
+        assert [item.error for item in driver.apply(device, [deployment(document)])] == [None]
+        assert driver.remove(device, [document.id])[0].removed
 
     def test_a_removed_vip_can_come_back(self, driver: AgentDriver, device: Device, address: str) -> None:
         document = vip(address)

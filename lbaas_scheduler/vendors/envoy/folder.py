@@ -20,9 +20,11 @@ import hashlib
 import json
 import logging
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import IO
 
 from lbaas_scheduler.domain.deployments import Version
 from lbaas_scheduler.errors import DriverError
@@ -32,6 +34,7 @@ from lbaas_scheduler.vendors.envoy.resources import Json, Resources
 LOG = logging.getLogger(__name__)
 
 OWNER = "lbaas-scheduler"
+_CANDIDATE = ".candidate-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,12 @@ class Record:
 def digest(resources: Iterable[Json]) -> str:
     """A version of this content, the same in every process."""
     return hashlib.sha256(json.dumps(list(resources), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def sweep(state_path: Path) -> None:
+    """Remove what checks of configurations left that were killed in the middle."""
+    for left in state_path.glob(f"{_CANDIDATE}*"):
+        left.unlink(missing_ok=True)
 
 
 def folder_of(state_path: Path, device_id: str) -> Folder:
@@ -118,6 +127,13 @@ class Folder:
         except FileNotFoundError:
             return {}
         return {item["name"]: item for item in stored["resources"]}
+
+    def candidate(self) -> IO[str]:
+        """A file for a configuration that is to be checked, gone when it is closed. Beside the folder, which may not be there yet;
+        a hardened service may be able to write nowhere else."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Envoy tells by the suffix what is in it.
+        return tempfile.NamedTemporaryFile("w", prefix=_CANDIDATE, suffix=".json", dir=self.path.parent)  # noqa: SIM115
 
     def watched(self, name: str) -> Path:
         return self.path / f"{name}.json"

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -88,7 +87,7 @@ class Process:
             "clusters": [_untyped(cluster) for cluster in clusters],
             "listeners": [_untyped(listener) for listener in listeners],
         }
-        with tempfile.NamedTemporaryFile("w", prefix="lbaas-envoy-", suffix=".json") as candidate:
+        with self.folder.candidate() as candidate:
             json.dump({"static_resources": static}, candidate)
             candidate.flush()
             return self._validate(candidate.name)

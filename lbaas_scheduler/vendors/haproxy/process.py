@@ -158,8 +158,9 @@ class HaproxyProcess:
     def _run(self, arguments: list[str], namespace: Namespace | None = None) -> str | None:
         # iproute2 replaces itself by HAProxy: the process that stays is no other than without it.
         inside = namespace.command if namespace is not None else []
-        # A file and not a pipe: a daemon that keeps a pipe open would let us wait for ever.
-        with tempfile.TemporaryFile() as output:
+        # A file and not a pipe: a daemon that keeps a pipe open would let us wait for ever. In our folder: a hardened service
+        # may be able to write nowhere else.
+        with tempfile.TemporaryFile(dir=self.folder) as output:
             try:
                 code = subprocess.run(
                     [*inside, self.binary, *arguments],

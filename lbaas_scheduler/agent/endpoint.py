@@ -55,11 +55,12 @@ class AgentEndpoint:
             "delete_vip": self.delete_vip,
         }
         for change in changes:
-            arguments = dict(change)
-            verb = arguments.pop("verb", None)
+            verb = None
             try:
+                arguments = dict(change)
+                verb = arguments.pop("verb", None)
                 verbs[verb](context, **arguments)
-            except (KeyError, TypeError) as error:
+            except (KeyError, TypeError, ValueError) as error:
                 LOG.error("A part of a message cannot be read and is dropped: %s of %r", error, verb)
 
     def resync(self, context: RequestContext, device_id: str | None = None) -> None:

@@ -50,3 +50,14 @@ def test_changes_of_several_vips_come_in_one_message_and_one_bad_part_costs_no_o
     ]
     assert len({device_id for device_id, *_ in workers.offered}) == 2
     assert caplog.text.count("cannot be read") == 3
+
+
+@pytest.mark.parametrize(
+    "scrap", [None, 5, "text", [1], ["ab"], {"verb": []}, {"verb": "create_vip", "device": 1, "deployment": 2}]
+)
+def test_a_part_that_is_no_change_at_all_costs_no_other(scrap: Any) -> None:
+    workers = Workers()
+    endpoint = AgentEndpoint(workers, None, lambda: True)  # type: ignore[arg-type]
+    good = {"verb": "delete_vip", "device": encode_device(device("d1"), ""), "vip_id": "v2", "version": [1, 2]}
+    endpoint.change_vips(None, [scrap, good])  # type: ignore[arg-type]
+    assert [vip_id for _, vip_id, _ in workers.offered] == ["v2"]

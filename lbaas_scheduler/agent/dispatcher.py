@@ -18,6 +18,9 @@ MAX_CALLS = 16
 SLOW_SECONDS = 5.0
 """A call that takes longer gives up its place among the :data:`MAX_CALLS`: hanging devices must not starve the others."""
 
+RETRY_SECONDS = 1.0
+"""How long to wait for threads where the host grants no more of them."""
+
 
 class Dispatcher:
     """Gives each slot with work a thread, until its work is done; never two to one slot.
@@ -41,6 +44,7 @@ class Dispatcher:
         self._ready: deque[Slot] = deque()
         self._active: set[Slot] = set()
         self._permits = MAX_CALLS
+        self._starved = False
         self.stopping = False
         self._watchdog = threading.Thread(target=self._watch, name="driver-watchdog", daemon=True)
 
@@ -64,14 +68,29 @@ class Dispatcher:
         self._pump()
 
     def _pump(self) -> None:
-        while self._permits > 0 and self._ready and not self.stopping:
+        while self._may_begin and self._begin(self._ready[0]):
             slot = self._ready.popleft()
             self._permits -= 1
             slot.holds_permit = True
             slot.phase = Phase.RUNNING
             self._active.add(slot)
-            threading.Thread(target=self._turn, args=(slot,), name=f"device-{slot.device_id}", daemon=True).start()
         self._changed.notify_all()
+
+    @property
+    def _may_begin(self) -> bool:
+        return self._permits > 0 and bool(self._ready) and not self.stopping
+
+    def _begin(self, slot: Slot) -> bool:
+        """Start a thread, which waits for our lock. False: this host grants none now; the watchdog tries again."""
+        try:
+            threading.Thread(target=self._turn, args=(slot,), name=f"device-{slot.device_id}", daemon=True).start()
+        except RuntimeError as error:
+            if not self._starved:
+                LOG.error("Devices wait, for no thread can be started: %s", error)
+            self._starved = True
+            return False
+        self._starved = False
+        return True
 
     def _turn(self, slot: Slot) -> None:
         while (work := self._take(slot)) is not None:
@@ -102,6 +121,7 @@ class Dispatcher:
             with self._changed:
                 if self.stopping and not self._active:
                     return
+                self._pump()
                 late = self._inspect(time.monotonic())
                 if not late:
                     self._changed.wait(self._next_look(time.monotonic()))
@@ -124,9 +144,9 @@ class Dispatcher:
         return late
 
     def _next_look(self, now: float) -> float | None:
-        """Seconds until the next call turns slow or overdue; None = no call runs."""
+        """Seconds until the next call turns slow or overdue, or is to be tried again; None = no call runs or waits for a thread."""
         timeout = self._timeout_seconds()
-        moments: list[float] = []
+        moments = [now + RETRY_SECONDS] if self._may_begin else []
         for slot in self._active:
             if slot.current is not None and slot.phase is Phase.RUNNING:
                 moments += [slot.started + SLOW_SECONDS] if slot.holds_permit else []

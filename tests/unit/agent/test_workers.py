@@ -264,3 +264,22 @@ def test_stop_does_not_wait_for_ever(bench, release):
     began = time.monotonic()
     assert not bench.workers.stop(began + 0.3)
     assert time.monotonic() - began < 2
+
+
+def test_a_host_that_grants_no_thread_for_a_while_costs_a_while_only(bench, monkeypatch, caplog):
+    monkeypatch.setattr(dispatcher, "RETRY_SECONDS", 0.05)
+    start, refused = threading.Thread.start, []
+
+    def scarce(thread):
+        if thread.name.startswith("device-") and len(refused) < 5:
+            refused.append(thread.name)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+    bench.workers.offer(bench.synced(sealed(device("d1"))), [apply("v1")])
+    bench.workers.offer(bench.synced(sealed(device("d2"))), [apply("v2")])
+    assert wait_for(lambda: bench.last("v1")).ok
+    assert wait_for(lambda: bench.last("v2")).ok
+    assert len(refused) == 5
+    assert caplog.text.count("no thread can be started") == 1

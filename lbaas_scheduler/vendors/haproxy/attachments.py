@@ -53,9 +53,11 @@ class Attachments:
 
     def enter(self) -> None:
         """The device is to be in a namespace of its own from now on."""
-        self._namespace.create()
+        self._namespace.require_rights()
         if not self._file.exists():
+            # Before there is a namespace: one that nobody knows of would stay for ever.
             self._write({})
+        self._namespace.create()
 
     def leave(self) -> None:
         """The device is to be in the host's. Removes the namespace and all that leads there."""

@@ -52,10 +52,13 @@ class Namespace:
         """What goes before a command that is to run inside."""
         return [_program("ip"), "netns", "exec", self.name]
 
-    def create(self) -> None:
+    def require_rights(self) -> None:
+        """:raises DriverError: we may not make or change it."""
         if os.geteuid() != 0:
             text = "The device cannot be put into a network namespace: its agent is not privileged to."
             raise DriverError(text, operator_message=f"{text} Run lbaas-scheduler-agent as root, or set extra.netns to false.")
+
+    def create(self) -> None:
         if not self.exists:
             ip("netns", "add", self.name)
         self.ip("link", "set", "dev", "lo", "up")

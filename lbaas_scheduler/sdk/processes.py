@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lbaas_scheduler.errors import DriverError
@@ -19,16 +19,21 @@ from lbaas_scheduler.errors import DriverError
 _POLL_SECONDS = 0.02
 
 
-def spawn_detached(argv: Sequence[str], log_path: Path, cwd: Path | None = None) -> int:
+def spawn_detached(
+    argv: Sequence[str], log_path: Path, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> int:
     """Start ``argv`` in a session of its own: it goes on when we stop, and no signal of our terminal reaches it.
 
     Its output is appended to ``log_path``; its input is empty. Returns as soon as it is started, not when it is ready.
 
+    :param environment: all that it finds in its environment. None = ours, which may hold secrets.
     :returns: its pid.
     :raises OSError: ``argv[0]`` cannot be run.
     """
     with log_path.open("ab") as log:
-        process = subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=cwd)
+        process = subprocess.Popen(
+            list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=cwd, env=environment
+        )
     # The kernel fills the command line in a moment after the program was taken: until then alive() would say no.
     while process.poll() is None and not _command_line(process.pid):
         time.sleep(_POLL_SECONDS / 20)

@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.domain.devices import Device
+from lbaas_scheduler.errors import DriverError, InvalidRequest
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
 from lbaas_scheduler.vendors.envoy import extra, options
 from lbaas_scheduler.vendors.envoy.folder import folder_of, sweep
@@ -52,7 +53,8 @@ class EnvoyDriver(AgentDriver):
             return self._node(device).versions()
 
     def read_stats(self, device: Device) -> Mapping[str, VipStats]:
-        return self._node(device).stats()
+        with self._files_kept(device.id):
+            return self._node(device).stats()
 
     def local_devices(self) -> Collection[str]:
         path = self._settings.state_path
@@ -68,12 +70,24 @@ class EnvoyDriver(AgentDriver):
 
     def _node(self, device: Device) -> Node:
         folder = folder_of(self._settings.state_path, device.id)
-        return Node(folder, self._settings, extra.concurrency(device.extra, self._settings.concurrency))
+        try:
+            concurrency = extra.concurrency(device.extra, self._settings.concurrency)
+        except InvalidRequest as error:  # of a newer server, say
+            raise DriverError("The device's settings are not known to its agent.", operator_message=error.message) from error
+        return Node(folder, self._settings, concurrency)
 
     @contextmanager
     def _changing(self, device_id: str) -> Iterator[None]:
         """The agent calls once at a time for a device, but a call that it gave up waiting for may still run."""
         with self._guard:
             lock = self._locks.setdefault(device_id, threading.Lock())
-        with lock:
+        with lock, self._files_kept(device_id):
             yield
+
+    @contextmanager
+    def _files_kept(self, device_id: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            path = self._settings.state_path / device_id
+            raise DriverError("The device's files cannot be kept.", operator_message=f"{path}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from lbaas_scheduler.domain.deployments import Version
 from lbaas_scheduler.domain.devices import Device
@@ -28,7 +30,7 @@ from lbaas_scheduler.sdk.conformance.documents import (
     with_pool,
 )
 from lbaas_scheduler.sdk.conformance.traffic import Backend, load, send, wait_until
-from lbaas_scheduler.vendors.envoy import delivery
+from lbaas_scheduler.vendors.envoy import delivery, folder
 from lbaas_scheduler.vendors.envoy.admin import Admin
 from lbaas_scheduler.vendors.envoy.driver import EnvoyDriver
 from lbaas_scheduler.vendors.envoy.folder import Folder
@@ -238,3 +240,49 @@ def test_a_folder_that_is_not_ours_is_left_alone(driver: EnvoyDriver, device: De
     assert dict(driver.list_deployed(device)) == {}
     assert device.id not in driver.local_devices()
     assert foreign.exists()
+
+
+def test_a_full_disk_is_said_and_costs_no_traffic(
+    driver: EnvoyDriver, device: Device, web: Vip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = replace(web, id=new_id(), protocol_port=free_port())
+    driver.apply(device, [deployment(web), deployment(other)])
+
+    def full(path: Path, data: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "write_atomically", full)
+        for call in (
+            lambda: driver.apply(device, [deployment(replace(other, connection_limit=7), 1, 2)]),
+            lambda: driver.remove(device, [other.id]),
+        ):
+            with pytest.raises(DriverError, match="files cannot be kept") as caught:
+                call()
+            assert "No space left" in caught.value.operator_message
+    assert send(web).status == send(other).status == 200
+    assert driver.remove(device, [other.id])[0].removed
+    assert dict(driver.list_deployed(device)) == {web.id: Version(1, 1)}
+
+
+def test_envoy_does_not_see_the_agents_environment(
+    driver: EnvoyDriver, device: Device, state_path: Path, web: Vip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_SECURITY__ENCRYPTION_KEYS", "top-secret")
+    driver.apply(device, [deployment(web)])
+    (pid,) = pids(state_path, device)
+    assert b"top-secret" not in Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def test_settings_that_the_agent_does_not_know_are_no_fault_of_its_own(driver: EnvoyDriver, device: Device, web: Vip) -> None:
+    with pytest.raises(DriverError, match="settings") as caught:
+        driver.apply(replace(device, extra={"quantum": True}), [deployment(web)])
+    assert "'quantum'" in caught.value.operator_message
+
+
+def test_what_a_killed_check_left_goes_with_the_next_start(driver: EnvoyDriver, conf: cfg.ConfigOpts, state_path: Path) -> None:
+    state_path.mkdir()
+    left = state_path / ".candidate-abc.json"
+    left.touch()
+    assert list(EnvoyDriver(conf).local_devices()) == []
+    assert not left.exists()

@@ -57,13 +57,16 @@ class Activation:
         has a check for them: without one, they would stay down for ever.
         """
         runtime = self.process.runtime
+        # What the last reload left is out of date, should we learn nothing now.
+        self.files.write("state", state_file(()))
         try:
             servers = runtime.servers()
-            texts = [vip.text for vip in self.files.vips().values()]
+            vips = self.files.vips()
+            texts = [vip.text for vip in vips.values()]
             checked = _backends(texts, "\n    timeout check ")
             self.files.write("state", state_file([server for server in servers if server.down and server.backend in checked]))
             _, readings = self.readings()
-            self.ledger.record(readings)
+            self.ledger.record(readings, {*vips, *self.files.held()})
             self.ledger.save()
             return stickiness.read(runtime, _backends(texts, "\n    stick-table "), servers)
         except RuntimeUnavailable as error:

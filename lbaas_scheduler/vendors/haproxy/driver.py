@@ -9,12 +9,12 @@ from typing import Any
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.domain.devices import Device
-from lbaas_scheduler.errors import ConfigurationError, DriverError
+from lbaas_scheduler.errors import ConfigurationError, DriverError, InvalidRequest
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
 from lbaas_scheduler.vendors.haproxy import options, words
 from lbaas_scheduler.vendors.haproxy.extra import Extra
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
-from lbaas_scheduler.vendors.haproxy.node import Node
+from lbaas_scheduler.vendors.haproxy.node import NO_CONTROL, Node
 from lbaas_scheduler.vendors.haproxy.options import Settings
 from lbaas_scheduler.vendors.haproxy.process import ProcessFailed, version
 from lbaas_scheduler.vendors.haproxy.render import render_base
@@ -53,7 +53,10 @@ class HaproxyDriver(AgentDriver):
         options.register_opts(conf)
 
     def apply(self, device: Device, deployments: Sequence[Deployment]) -> Sequence[Result]:
-        extra = Extra.parse(device.extra)
+        try:
+            extra = Extra.parse(device.extra)
+        except InvalidRequest as error:  # of a newer server, say
+            raise DriverError("The device's settings are not known to its agent.", operator_message=error.message) from error
         base = render_base(self.settings, extra)
         in_namespace = self.settings.network_namespaces if extra.netns is None else extra.netns
         with self._node(device.id) as node:
@@ -103,4 +106,8 @@ class HaproxyDriver(AgentDriver):
             try:
                 yield node
             except (ProcessFailed, RuntimeUnavailable) as error:
-                raise DriverError("HAProxy cannot be controlled on the device.", operator_message=str(error)) from error
+                raise DriverError(NO_CONTROL, operator_message=str(error)) from error
+            except OSError as error:
+                raise DriverError(
+                    "The device's files cannot be kept.", operator_message=f"{node.files.folder}: {error}"
+                ) from error

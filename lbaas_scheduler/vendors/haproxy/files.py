@@ -26,6 +26,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lbaas_scheduler.sdk.files import write_atomically
 from lbaas_scheduler.vendors.haproxy import marker
@@ -62,7 +63,9 @@ class DeviceFiles:
         return any((self.folder / name).exists() for name in _OWN) or bool(self.vips()) or bool(self.held())
 
     def create(self) -> None:
+        """Make the folder. In one that is there, remove what an agent that was killed left half written."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._sweep()
 
     def vips(self) -> dict[str, StoredVip]:
         """VIP id → file, of all files that HAProxy loads and that are ours."""
@@ -111,8 +114,11 @@ class DeviceFiles:
         self._sync()
 
     def journal(self) -> frozenset[str]:
-        text = self._read("journal")
-        return frozenset(json.loads(text)) if text else frozenset()
+        """Of a damaged one nobody knows what it said: then no VIP is sure."""
+        try:
+            return frozenset(json.loads(self._read("journal") or "[]"))
+        except (ValueError, TypeError):
+            return frozenset(self.vips())
 
     def write_journal(self, vip_ids: Collection[str]) -> None:
         """Noted before the first file of a change is touched, emptied once HAProxy is known to serve it."""
@@ -131,12 +137,12 @@ class DeviceFiles:
                 (Path(stage) / name).write_text(text)
             yield Path(stage)
 
-    def read_json(self, name: str) -> dict[str, dict[str, list[int]]]:
-        """An absent or damaged file reads as empty: what it holds is worth having, not worth failing for."""
+    def read_json(self, name: str) -> Any:
+        """None for an absent or damaged file: what it holds is worth having, not worth failing for."""
         try:
-            return dict(json.loads(self._read(name) or "{}"))
+            return json.loads(self._read(name) or "null")
         except ValueError:
-            return {}
+            return None
 
     def write(self, name: str, text: str) -> None:
         self._write(name, text)
@@ -150,19 +156,23 @@ class DeviceFiles:
         ]
         for path in ours:
             path.unlink(missing_ok=True)
-        # What a crash left of a validation, or of a file half written.
-        for path in self.folder.glob(".new-*"):
-            shutil.rmtree(path)
-        for path in self.folder.glob(".*.tmp"):
-            path.unlink()
+        self._sweep()
         left = sorted(path.name for path in self.folder.iterdir())
         if not left:
             self.folder.rmdir()
         return left
 
+    def _sweep(self) -> None:
+        """Remove what a crash left of a validation, or of a file half written."""
+        for path in self.folder.glob(".new-*"):
+            shutil.rmtree(path)
+        for path in self.folder.glob(".*.tmp"):
+            path.unlink()
+
     def _read(self, name: str) -> str | None:
         try:
-            return (self.folder / name).read_text()
+            # Somebody may have edited it in another encoding.
+            return (self.folder / name).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return None
 

@@ -20,7 +20,7 @@ from lbaas_scheduler.vendors.haproxy.activation import Activation
 from lbaas_scheduler.vendors.haproxy.attachments import Attachments
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles, StoredVip, vip_file
 from lbaas_scheduler.vendors.haproxy.options import Settings
-from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, alerts
+from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, Uncontrolled, alerts
 from lbaas_scheduler.vendors.haproxy.render import Rendered, render_vip
 from lbaas_scheduler.vendors.haproxy.runtime import RuntimeUnavailable
 
@@ -29,6 +29,7 @@ LOG = logging.getLogger(__name__)
 NOT_APPLIED = Version(0, 0)
 """Listed for what is ours on the device, but is not known to serve: a resync applies it again, or removes it."""
 REFUSED = "HAProxy refused the configuration: "
+NO_CONTROL = "HAProxy cannot be controlled on the device."
 
 
 @dataclass
@@ -72,7 +73,7 @@ class Node:
             worker, readings = self.activation.readings()
         except RuntimeUnavailable as error:
             raise DriverError("HAProxy is not running on the device.", operator_message=str(error)) from error
-        if self.ledger.record(readings):
+        if self.ledger.record(readings, {*vip_ids, *self.files.held()}):
             self.ledger.save()
         connections = [stats.active(rows) for rows in readings.values()]
         health = stats.members(readings[worker])
@@ -225,6 +226,8 @@ class Node:
             self.activation.activate()
         except ProcessFailed as error:
             self.files.write_vips(before)
+            if isinstance(error, Uncontrolled):
+                raise
             if not batch:
                 raise DriverError("HAProxy does not start on the device.", operator_message=str(error)) from error
             if len(batch) == 1:
@@ -273,7 +276,8 @@ class Node:
                 self.attachments.keep_only({*self.files.vips(), *self.files.held()})
             except ProcessFailed as failure:
                 LOG.warning("%s: %s", self.files.folder, failure)
-                error = f"HAProxy could not remove the VIP: {alerts(str(failure))}"
+                said = NO_CONTROL if isinstance(failure, Uncontrolled) else alerts(str(failure))
+                error = f"HAProxy could not remove the VIP: {said}"
         return [Result(vip_id, versions.get(vip_id, NOT_APPLIED), error, removed=error is None) for vip_id in vip_ids]
 
     def _remove(self, stored: Mapping[str, StoredVip], vip_ids: set[str]) -> None:

@@ -32,6 +32,10 @@ class ProcessFailed(Exception):
     """HAProxy did not start, reload or stop. The text is for operators; :func:`alerts` makes one for tenants."""
 
 
+class Uncontrolled(ProcessFailed):
+    """HAProxy cannot be run, or does not do in time what it is told: no configuration is to blame, and none will help."""
+
+
 class HaproxyProcess:
     """:param attachments: tell in which network namespace it is to run."""
 
@@ -53,7 +57,10 @@ class HaproxyProcess:
         return not (namespace.holds(master) if namespace is not None else _is_beside_us(master))
 
     def check(self, folder: Path) -> str | None:
-        """Let HAProxy validate a folder's files. None when it accepts them, else what it said."""
+        """Let HAProxy validate a folder's files. None when it accepts them, else what it said.
+
+        :raises Uncontrolled: HAProxy cannot be run, or does not end.
+        """
         return self._run(["-c", "-f", os.path.join(folder, ".")])
 
     def start(self) -> None:
@@ -70,7 +77,7 @@ class HaproxyProcess:
             raise ProcessFailed(said)
         if not until(self._serving, self.timeout_seconds):
             self._kill_all()
-            raise ProcessFailed("HAProxy started, but its worker does not answer.")
+            raise Uncontrolled("HAProxy started, but its worker does not answer.")
 
     def reload(self) -> None:
         """Replace the worker by one with the folder's present files; open connections stay with the old one.
@@ -78,6 +85,7 @@ class HaproxyProcess:
         Returns once the new worker serves and the old ones accept nothing any more.
 
         :raises ProcessFailed: the old worker goes on as it was.
+        :raises Uncontrolled: nobody knows; the reload may come yet.
         """
         master = self._master()
         if master is None:
@@ -85,7 +93,7 @@ class HaproxyProcess:
         try:
             before = self.runtime.processes()
         except RuntimeUnavailable as error:
-            raise ProcessFailed(f"HAProxy's master process does not answer: {error}") from error
+            raise Uncontrolled(f"HAProxy's master process does not answer: {error}") from error
         _signal(master, signal.SIGUSR2)
         after: list[Processes] = []
 
@@ -98,11 +106,11 @@ class HaproxyProcess:
             return False
 
         if not until(reloaded, self.timeout_seconds):
-            raise ProcessFailed(f"HAProxy did not reload within {self.timeout_seconds:g} s.")
+            raise Uncontrolled(f"HAProxy did not reload within {self.timeout_seconds:g} s.")
         if after[0].failed or after[0].worker == before.worker:
             raise ProcessFailed("HAProxy refused to reload.")
         if not until(self._old_ones_stopped, self.timeout_seconds):
-            raise ProcessFailed("HAProxy's old worker goes on accepting connections.")
+            raise Uncontrolled("HAProxy's old worker goes on accepting connections.")
 
     def stop(self) -> None:
         """End all processes of the device.
@@ -172,8 +180,10 @@ class HaproxyProcess:
                     timeout=self.timeout_seconds,
                     check=False,
                 ).returncode
-            except subprocess.TimeoutExpired:
-                return f"HAProxy took longer than {self.timeout_seconds:g} s."
+            except subprocess.TimeoutExpired as error:
+                raise Uncontrolled(f"HAProxy took longer than {self.timeout_seconds:g} s.") from error
+            except OSError as error:
+                raise Uncontrolled(f"HAProxy cannot be run: {error}") from error
             output.seek(0)
             return None if code == 0 else output.read().decode(errors="replace").strip() or f"exit code {code}"
 

@@ -8,7 +8,8 @@ gone. They never go back. What an old worker counts between the last reading and
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from lbaas_scheduler.domain.deployments import MemberHealth, VipStats
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
@@ -26,11 +27,12 @@ class Ledger:
 
     def __init__(self, files: DeviceFiles) -> None:
         self.files = files
-        self.workers: dict[str, Counters] = files.read_json(_FILE)
+        self.workers = _saved(files.read_json(_FILE))
 
-    def record(self, readings: Mapping[int, Sequence[Row]]) -> bool:
+    def record(self, readings: Mapping[int, Sequence[Row]], known: Collection[str]) -> bool:
         """Take the rows of all living workers. Those not named have ended.
 
+        :param known: ids of the VIPs that are on the device. An old worker goes on naming others, as long as they are in use.
         :returns: whether it is worth saving: what the current worker counted can be read again, what others did perhaps not.
         """
         ended = False
@@ -42,6 +44,8 @@ class Ledger:
         for pid, counters in living.items():
             # A worker about to end names its VIPs no more; what it said last stands.
             self.workers.setdefault(pid, {}).update(counters)
+        for pid, counters in self.workers.items():
+            self.workers[pid] = {vip_id: values for vip_id, values in counters.items() if vip_id in known}
         return ended or len(living) > 1
 
     def total(self, vip_id: str) -> tuple[int, int, int]:
@@ -62,6 +66,16 @@ class Ledger:
         past = self.workers.setdefault(PAST, {})
         for vip_id, values in counters.items():
             past[vip_id] = [old + new for old, new in zip(past.get(vip_id, [0, 0, 0]), values, strict=True)]
+
+
+def _saved(document: Any) -> dict[str, Counters]:
+    try:
+        return {
+            pid: {vip_id: [int(received), int(sent), int(total)] for vip_id, (received, sent, total) in counters.items()}
+            for pid, counters in document.items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        return {}
 
 
 def _restarted(before: Counters, now: Counters) -> bool:

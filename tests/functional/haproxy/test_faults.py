@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -16,9 +17,11 @@ from lbaas_scheduler.domain.deployments import Version
 from lbaas_scheduler.domain.loadbalancers import MonitorType, Vip
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk.conformance import documents
-from lbaas_scheduler.sdk.conformance.documents import monitor, with_pool
-from lbaas_scheduler.vendors.haproxy import listeners, words
+from lbaas_scheduler.sdk.conformance.documents import deployment, monitor, with_pool
+from lbaas_scheduler.sdk.files import write_atomically
+from lbaas_scheduler.vendors.haproxy import files, listeners, words
 from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed
+from lbaas_scheduler.vendors.haproxy.runtime import Runtime, RuntimeUnavailable, ServerState
 from tests.functional.haproxy.lab import Lab, alive, request
 
 NOT_APPLIED = Version(0, 0)
@@ -322,3 +325,113 @@ def test_a_process_of_another_user_is_reported_and_its_files_are_kept(
     assert "belongs to another user" in (result.error or "")
     assert set(lab.listed()) == {web.id}
     assert request(web)[0] == 200
+
+
+def test_a_haproxy_that_hangs_is_told_once_and_no_vip_is_blamed(
+    lab: Lab, web: Vip, neighbour: Vip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.serve(web, neighbour)
+    others = [replace(web, id=documents.new_id(), protocol_port=documents.free_port()) for _ in range(4)]
+    process = lab.driver._nodes[lab.device.id][1].process
+    with monkeypatch.context() as hasty:
+        hasty.setattr(process, "timeout_seconds", 0.3)
+        hasty.setattr(process.runtime, "timeout_seconds", 0.3)
+        told: list[None] = []
+        hasty.setattr(process, "reload", lambda: (told.append(None), HaproxyProcess.reload(process)))
+        os.kill(lab.master, signal.SIGSTOP)
+        try:
+            with pytest.raises(DriverError) as caught:
+                lab.apply(*others)
+            (left,) = lab.driver.remove(lab.device, [neighbour.id])
+        finally:
+            os.kill(lab.master, signal.SIGCONT)
+    assert caught.value.message == "HAProxy cannot be controlled on the device."
+    assert left.error == "HAProxy could not remove the VIP: HAProxy cannot be controlled on the device."
+    assert not left.removed
+    assert len(told) == 2
+    assert request(web)[0] == request(neighbour)[0] == 200
+    lab.serve(*others)
+    assert request(others[-1])[0] == 200
+
+
+def test_a_program_that_is_gone_blames_no_vip(lab: Lab, web: Vip, neighbour: Vip, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.serve(web)
+    monkeypatch.setattr(lab.driver._nodes[lab.device.id][1].process, "binary", "/nonexistent/haproxy")
+    with pytest.raises(DriverError, match="cannot be controlled") as caught:
+        lab.apply(neighbour)
+    assert "/nonexistent/haproxy" in caught.value.operator_message
+    assert lab.listed() == {web.id: Version(1, 1)}
+
+
+def test_a_full_disk_is_said_and_costs_no_traffic(lab: Lab, web: Vip, neighbour: Vip, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.serve(web, neighbour)
+    for room in range(8):
+        with monkeypatch.context() as full:
+            fill(full, room)
+            try:
+                lab.apply(replace(neighbour, connection_limit=100 + room))
+                lab.driver.remove(lab.device, [neighbour.id])
+            except DriverError as error:
+                assert error.message == "The device's files cannot be kept."
+                assert "No space left" in error.operator_message
+        assert request(web)[0] == 200
+    assert lab.listed()[web.id] == Version(1, 1)
+    lab.serve(neighbour)
+    assert request(neighbour)[0] == 200
+    assert lab.listed() == {web.id: Version(1, 1), neighbour.id: Version(1, lab.revision)}
+
+
+def fill(patch: pytest.MonkeyPatch, room: int) -> None:
+    """Let the disk have room for so many files more."""
+    left = iter(range(room))
+
+    def write(path: Path, data: str) -> None:
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_atomically(path, data)
+
+    patch.setattr(files, "write_atomically", write)
+
+
+def test_what_the_last_reload_knew_of_members_is_not_taken_for_new(
+    lab: Lab, web: Vip, neighbour: Vip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.serve(web)
+    (lab.folder / "state").write_text("1\n# of an earlier reload\n")
+
+    def silent(*_: object) -> list[ServerState]:
+        raise RuntimeUnavailable("no answer")
+
+    monkeypatch.setattr(Runtime, "servers", silent)
+    lab.serve(neighbour)
+    assert (lab.folder / "state").read_text() == "1\n"
+
+
+def test_what_a_killed_agent_left_half_written_goes_with_the_next_change(lab: Lab, web: Vip, neighbour: Vip) -> None:
+    lab.serve(web)
+    (lab.folder / ".new-abc").mkdir()
+    (lab.folder / ".new-abc" / "vip-x.cfg").write_text("frontend x\n")
+    (lab.folder / ".pid.abc.tmp").touch()
+    lab.serve(neighbour)
+    assert [path.name for path in lab.folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_damaged_files_cost_no_more_than_what_they_said(lab: Lab, web: Vip, neighbour: Vip) -> None:
+    lab.serve(web, neighbour)
+    (lab.folder / "journal").write_text("[1,")
+    with (lab.folder / f"vip-{web.id}.cfg").open("ab") as file:
+        file.write("# gr\xfc\xdfe\n".encode("latin-1"))
+    with (lab.folder / "00-base.cfg").open("ab") as file:
+        file.write("# gr\xfc\xdfe\n".encode("latin-1"))
+    lab = lab.restarted()
+    assert lab.listed() == {web.id: NOT_APPLIED, neighbour.id: NOT_APPLIED}
+    lab.serve(web, neighbour)
+    assert lab.listed() == {web.id: Version(1, 2), neighbour.id: Version(1, 2)}
+    assert request(web)[0] == request(neighbour)[0] == 200
+
+
+def test_settings_that_the_agent_does_not_know_are_no_fault_of_its_own(lab: Lab, web: Vip) -> None:
+    newer = replace(lab.device, extra={"quantum": True})
+    with pytest.raises(DriverError, match="settings") as caught:
+        lab.driver.apply(newer, [deployment(web)])
+    assert "'quantum'" in caught.value.operator_message

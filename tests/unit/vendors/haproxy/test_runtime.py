@@ -83,6 +83,9 @@ def test_health_is_what_the_check_found(status: str, check: str, up: bool | None
     assert health.detail.endswith("refused")
 
 
+KNOWN = {"v"}
+
+
 def ledger(tmp_path: Path) -> stats.Ledger:
     return stats.Ledger(DeviceFiles(tmp_path))
 
@@ -93,47 +96,56 @@ def frontend(connections: int) -> list[dict[str, str]]:
 
 def test_counters_are_64_bit_integers(tmp_path: Path) -> None:
     book = ledger(tmp_path)
-    book.record({1: frontend(3)})
+    book.record({1: frontend(3)}, KNOWN)
     assert book.total("v") == (30, 5_000_000_003, 3)
     assert book.total("unknown") == (0, 0, 0)
 
 
 def test_counters_are_the_sum_over_all_workers_there_were(tmp_path: Path) -> None:
     book = ledger(tmp_path)
-    book.record({1: frontend(3)})
-    book.record({2: frontend(1), 1: frontend(4)})
+    book.record({1: frontend(3)}, KNOWN)
+    book.record({2: frontend(1), 1: frontend(4)}, KNOWN)
     assert book.total("v")[2] == 5
-    book.record({2: frontend(2)})
+    book.record({2: frontend(2)}, KNOWN)
     assert book.total("v")[2] == 6
-    book.record({1: frontend(1), 2: frontend(2)})
+    book.record({1: frontend(1), 2: frontend(2)}, KNOWN)
     assert book.total("v")[2] == 7
 
 
 def test_a_worker_about_to_end_does_not_take_its_counters_with_it(tmp_path: Path) -> None:
     book = ledger(tmp_path)
-    book.record({1: frontend(9)})
-    book.record({1: [], 2: frontend(1)})
+    book.record({1: frontend(9)}, KNOWN)
+    book.record({1: [], 2: frontend(1)}, KNOWN)
     assert book.total("v")[2] == 10
-    book.record({2: frontend(1)})
+    book.record({2: frontend(1)}, KNOWN)
     assert book.total("v")[2] == 10
 
 
 def test_a_process_id_that_comes_back_counts_anew(tmp_path: Path) -> None:
     book = ledger(tmp_path)
-    book.record({1: frontend(9)})
-    book.record({1: frontend(2)})
+    book.record({1: frontend(9)}, KNOWN)
+    book.record({1: frontend(2)}, KNOWN)
     assert book.total("v")[2] == 11
 
 
 def test_counters_outlive_the_agent_and_a_damaged_file_costs_only_them(tmp_path: Path) -> None:
     book = ledger(tmp_path)
-    book.record({1: frontend(9)})
+    book.record({1: frontend(9)}, KNOWN)
     book.save()
     book = ledger(tmp_path)
-    book.record({2: frontend(1)})
+    book.record({2: frontend(1)}, KNOWN)
     assert book.total("v")[2] == 10
-    (tmp_path / "counters").write_text("{")
-    assert ledger(tmp_path).total("v") == (0, 0, 0)
+    for damaged in ("{", "5", "[1]", '{"1": 2}', '{"1": {"v": [1, 2]}}', '{"1": {"v": "abc"}}', "\xff"):
+        (tmp_path / "counters").write_bytes(damaged.encode("latin-1"))
+        assert ledger(tmp_path).total("v") == (0, 0, 0)
+
+
+def test_vips_that_are_gone_leave_nothing_though_an_old_worker_still_names_them(tmp_path: Path) -> None:
+    book = ledger(tmp_path)
+    book.record({1: frontend(9)}, KNOWN)
+    book.record({1: frontend(9), 2: []}, ())
+    book.record({2: []}, ())
+    assert not any(book.workers.values())
 
 
 def test_a_tenant_sees_causes_without_paths_and_numbers() -> None:

@@ -144,7 +144,7 @@ class Dispatcher:
         return late
 
     def _next_look(self, now: float) -> float | None:
-        """Seconds until the next call turns slow or overdue, or is to be tried again; None = no call runs or waits for a thread."""
+        """Seconds until the next call turns slow or overdue, or a thread is to be asked for again; None = nothing of that."""
         timeout = self._timeout_seconds()
         moments = [now + RETRY_SECONDS] if self._may_begin else []
         for slot in self._active:

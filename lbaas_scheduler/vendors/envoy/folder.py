@@ -129,11 +129,13 @@ class Folder:
         return {item["name"]: item for item in stored["resources"]}
 
     def candidate(self) -> IO[str]:
-        """A file for a configuration that is to be checked, gone when it is closed. Beside the folder, which may not be there yet;
-        a hardened service may be able to write nowhere else."""
+        """A file for a configuration that is to be checked, gone when it is closed.
+
+        Beside the folder, which may not be there yet; a hardened service may be able to write nowhere else.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Envoy tells by the suffix what is in it.
-        return tempfile.NamedTemporaryFile("w", prefix=_CANDIDATE, suffix=".json", dir=self.path.parent)  # noqa: SIM115
+        return tempfile.NamedTemporaryFile("w", prefix=_CANDIDATE, suffix=".json", dir=self.path.parent)
 
     def watched(self, name: str) -> Path:
         return self.path / f"{name}.json"

@@ -248,7 +248,7 @@ def test_a_full_disk_is_said_and_costs_no_traffic(
     other = replace(web, id=new_id(), protocol_port=free_port())
     driver.apply(device, [deployment(web), deployment(other)])
 
-    def full(path: Path, data: str) -> None:
+    def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
@@ -280,7 +280,7 @@ def test_settings_that_the_agent_does_not_know_are_no_fault_of_its_own(driver: E
     assert "'quantum'" in caught.value.operator_message
 
 
-def test_what_a_killed_check_left_goes_with_the_next_start(driver: EnvoyDriver, conf: cfg.ConfigOpts, state_path: Path) -> None:
+def test_what_a_killed_check_left_goes_with_the_next_start(conf: cfg.ConfigOpts, state_path: Path) -> None:
     state_path.mkdir()
     left = state_path / ".candidate-abc.json"
     left.touch()

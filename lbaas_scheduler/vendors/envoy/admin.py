@@ -40,6 +40,11 @@ class Admin:
         configs: list[dict[str, Any]] = self._json("/config_dump", resource=resource, mask=",".join(fields)).get("configs", [])
         return configs
 
+    def listeners(self) -> list[dict[str, Any]]:
+        """Where it accepts connections."""
+        statuses: list[dict[str, Any]] = self._json("/listeners", format="json").get("listener_statuses", [])
+        return statuses
+
     def clusters(self) -> list[dict[str, Any]]:
         """Members and their health, by cluster."""
         statuses: list[dict[str, Any]] = self._json("/clusters", format="json").get("cluster_statuses", [])

@@ -98,10 +98,7 @@ class Delivery:
 
     def _open_listeners(self) -> dict[str, sockets.Endpoint]:
         """Where Envoy accepts connections, by VIP. From Envoy and not from the file, which may hold what it refused."""
-        states = self.admin.dump("dynamic_listeners", "name", "active_state.version_info")
-        active = {item["name"] for item in states if "active_state" in item and "name" in item}
-        watched = self.folder.read_watched("lds")
-        return {name: _endpoint(listener) for name, listener in watched.items() if name in active}
+        return {item["name"]: _endpoint(item["local_address"]) for item in self.admin.listeners()}
 
     def _await_closed(self, before: Mapping[str, sockets.Endpoint]) -> None:
         """Wait until what is no longer open refuses connections: the worker threads close it a moment later."""
@@ -132,6 +129,5 @@ def _without_checks(cluster: Json) -> Json:
     return {key: value for key, value in cluster.items() if key != "health_checks"}
 
 
-def _endpoint(listener: Json) -> sockets.Endpoint:
-    address = listener["address"]["socket_address"]
-    return address["address"], address["port_value"]
+def _endpoint(address: Json) -> sockets.Endpoint:
+    return address["socket_address"]["address"], address["socket_address"]["port_value"]

@@ -286,3 +286,16 @@ def test_what_a_killed_check_left_goes_with_the_next_start(conf: cfg.ConfigOpts,
     left.touch()
     assert list(EnvoyDriver(conf).local_devices()) == []
     assert not left.exists()
+
+
+def test_a_vip_that_may_not_move_to_another_port_fails_alone_and_stays(
+    driver: EnvoyDriver, device: Device, web: Vip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "_settings", replace(driver._settings, change_timeout=3))
+    neighbour, third = (replace(web, id=new_id(), protocol_port=free_port()) for _ in range(2))
+    driver.apply(device, [deployment(document) for document in (web, neighbour, third)])
+    moved = replace(web, protocol_port=neighbour.protocol_port)
+    results = driver.apply(device, [deployment(moved, 1, 2), deployment(replace(third, connection_limit=9), 1, 2)])
+    assert [item.ok for item in results] == [False, True]
+    assert {send(document).status for document in (web, neighbour, third)} == {200}
+    assert driver.list_deployed(device)[web.id] == Version(1, 1)

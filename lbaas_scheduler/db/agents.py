@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +14,9 @@ from oslo_db import exception as db_exception
 from lbaas_scheduler.db.models import agent_drivers, agents
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.agents import Agent, StateReport
+
+CLOCKS_DIFFER = timedelta(seconds=60)
+"""By how much the clocks of servers may differ, at most, before a report of one looks to another as from the future."""
 
 
 def report(conn: sa.Connection, state: StateReport) -> bool:
@@ -83,7 +86,10 @@ def _insert(conn: sa.Connection, state: StateReport) -> bool:
 
 
 def _renew(conn: sa.Connection, agent: Agent, state: StateReport) -> bool:
-    newer = sa.update(agents).where(agents.c.id == agent.id, agents.c.heartbeat_at < state.sent_at).values(_reported(state))
+    # What comes from the future was recorded before a clock was set back: it must not make a dead agent look alive till then.
+    future = clock.utcnow() + CLOCKS_DIFFER
+    outdated = sa.or_(agents.c.heartbeat_at < state.sent_at, agents.c.heartbeat_at > future)
+    newer = sa.update(agents).where(agents.c.id == agent.id, outdated).values(_reported(state))
     if not conn.execute(newer).rowcount:
         return False
     if agent.drivers != state.drivers:

@@ -69,7 +69,7 @@ class AgentDirectory:
         if report is None:
             return
         self._delays.note(report, now)
-        if not self._worth_recording(report):
+        if not self._worth_recording(report, now):
             return
         if self._database.write(lambda conn: self._record(conn, report)):
             self._caster.announce(self._assignments.assign_waiting())
@@ -127,12 +127,16 @@ class AgentDirectory:
 
         self._caster.announce(self._database.write(work))
 
-    def _worth_recording(self, report: StateReport) -> bool:
+    def _worth_recording(self, report: StateReport, now: datetime) -> bool:
+        # Smaller only when the clock was set back. Else nobody would be heard until it is where it was.
+        self._started_at = min(self._started_at, now)
         if report.sent_at < self._started_at:
             LOG.debug("The report of %s is older than this server; ignored", report.host)
             return False
         with self._lock:
             last = self._recorded.get((report.agent_type, report.host))
+        if last is not None and last.sent_at > now:
+            last = None
         if last is None or report.first:
             return last is None or report.sent_at > last.sent_at
         news = report.drivers != last.drivers or report.started_at != last.started_at

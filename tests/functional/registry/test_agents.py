@@ -111,6 +111,22 @@ def test_reports_from_before_the_servers_start_are_ignored(fleet: Fleet) -> None
     assert len(fleet.agents.list()) == 1
 
 
+def test_agents_are_heard_at_once_after_all_clocks_were_set_back(any_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = clock.utcnow()
+    monkeypatch.setattr(clock, "utcnow", lambda: began + timedelta(hours=1))
+    fleet = Fleet(any_fleet.url)
+    fleet.report("host-1")
+    monkeypatch.setattr(clock, "utcnow", lambda: began)
+    fleet.report("host-1")
+    fleet.report("host-2")
+    assert {agent["host"]: agent["heartbeat_timestamp"] for agent in fleet.agents.list()} == {
+        host: began.isoformat() for host in ("host-1", "host-2")
+    }
+    monkeypatch.setattr(clock, "utcnow", lambda: began + timedelta(seconds=AGENT_DOWN_SECONDS + 1))
+    assert {agent["alive"] for agent in fleet.agents.list()} == {False}
+    fleet.database.dispose()
+
+
 def test_an_agent_whose_clock_is_behind_is_pointed_out_once(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

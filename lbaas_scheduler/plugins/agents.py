@@ -61,6 +61,7 @@ class AgentDirectory:
         self._lock = threading.Lock()
         self._recorded: dict[tuple[str, str], StateReport] = {}
         self._delays = _Delays(timedelta(seconds=agent_down_seconds))
+        self._twins = _Twins()
 
     def report(self, state: Any) -> None:
         """Take an agent's report. One that is malformed is logged and does no harm to other agents."""
@@ -69,6 +70,7 @@ class AgentDirectory:
         if report is None:
             return
         self._delays.note(report, now)
+        self._twins.note(report)
         if not self._worth_recording(report, now):
             return
         if self._database.write(lambda conn: self._record(conn, report)):
@@ -212,6 +214,35 @@ class _Delays:
             "Reports of the agent on %s arrive %d s old: its clock is behind, or the bus is slow. At %d s it counts as dead; let "
             "all clocks be synchronised",
             *(report.host, age.total_seconds(), self._down.total_seconds()),
+        )
+
+
+class _Twins:
+    """Says of hosts that two agents report from at once: each gets but a part of what is sent to their common name.
+
+    An agent that restarts does not go on reporting what it said before. Once is enough until the server restarts.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._latest: dict[str, tuple[datetime, datetime, datetime | None]] = {}
+        """Host → when the latest report was sent, when its agent was started, and when the one before it was."""
+        self._told: set[str] = set()
+
+    def note(self, report: StateReport) -> None:
+        with self._lock:
+            sent_at, started_at, before = self._latest.get(report.host, (report.sent_at, report.started_at, None))
+            if report.sent_at < sent_at:
+                return
+            if report.started_at == started_at:
+                self._latest[report.host] = report.sent_at, started_at, before
+                return
+            self._latest[report.host] = report.sent_at, report.started_at, started_at
+            if report.started_at != before or report.host in self._told:
+                return
+            self._told.add(report.host)
+        LOG.error(
+            "Two agents call themselves %s, and each gets only a part of what is sent; set [DEFAULT] host apart", report.host
         )
 
 

@@ -107,7 +107,15 @@ class Fleet:
             raise Broken(f"{broken} cannot be built")
         return {vip_id: documents.vip(id=vip_id, port=80) for vip_id in vip_ids}
 
-    def report(self, host: str, drivers: Any = ("fake",), *, ago: float = 0, first: bool = False) -> None:
+    def report(
+        self,
+        host: str,
+        drivers: Any = ("fake",),
+        *,
+        ago: float = 0,
+        first: bool = False,
+        started_at: str = "2012-11-30T00:00:00+00:00",
+    ) -> None:
         """An agent reports, ``ago`` seconds before now."""
         sent_at = clock.utcnow() - timedelta(seconds=ago)
         self.agents.report(
@@ -116,7 +124,7 @@ class Fleet:
                 "binary": "lbaas-scheduler-agent",
                 "topic": "lbaas_scheduler_agent",
                 "agent_type": LOADBALANCER_AGENT,
-                "started_at": "2012-11-30T00:00:00+00:00",
+                "started_at": started_at,
                 "sent_at": sent_at.isoformat(),
                 "configurations": {"device_drivers": list(drivers), "devices": 0},
                 "start_flag": first,

@@ -149,6 +149,22 @@ def test_reports_that_waited_out_an_outage_say_nothing_of_clocks(fleet: Fleet, c
     assert "its clock is behind" not in caplog.text
 
 
+def test_two_agents_of_one_name_are_pointed_out_once_and_restarts_are_none(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    early, late, latest = (f"2012-11-30T00:00:0{second}+00:00" for second in (1, 2, 3))
+    for started_at in (early, early, late, late, latest):
+        fleet.report("restarted", started_at=started_at)
+    fleet.report("restarted", started_at=late, ago=5)  # one that was under way for long
+    fleet.report("clock-set-back", started_at=late)
+    for _ in range(3):
+        fleet.report("clock-set-back", started_at=early)
+    assert "call themselves" not in caplog.text
+    for started_at in (early, late, early, late):
+        fleet.report("shared", started_at=started_at)
+    assert caplog.text.count("Two agents call themselves shared") == 1
+
+
 def test_of_a_storm_of_reports_only_few_are_written(fleet: Fleet) -> None:
     fleet.report("host-1", first=True)
     written = count_writes(fleet)

@@ -77,7 +77,7 @@ def deployment(document: Vip, epoch: int = 1, revision: int = 1) -> Deployment:
 def shapes(declared: frozenset[str]) -> Iterator[tuple[Protocol, Method, Persistence | None, MonitorType | None]]:
     """Every combination of protocol, method, persistence and monitor type that the traits allow.
 
-    Cookies need HTTP: with another protocol the API accepts them and they have no effect.
+    Cookies need HTTP: with another protocol the API accepts them, and drivers refuse them.
     """
     for protocol, method, sticky, kind in itertools.product(Protocol, Method, (None, *Persistence), (None, *MonitorType)):
         cookie = sticky in (Persistence.HTTP_COOKIE, Persistence.APP_COOKIE)

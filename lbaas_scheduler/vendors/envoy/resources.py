@@ -67,7 +67,19 @@ def render(vip: Vip, timeouts: Timeouts) -> Resources:
     check_id(vip.id)
     if not vip.admin_state_up:
         return Resources()
+    _check_persistence(vip)
     return Resources(_cluster(vip, timeouts), _listener(vip, timeouts))
+
+
+def _check_persistence(vip: Vip) -> None:
+    """One that would have no effect is refused: a tenant who gets it silently finds out when his sessions are lost."""
+    sticky = vip.session_persistence
+    if sticky is None or sticky.type is Persistence.SOURCE_IP:
+        return
+    if sticky.type is Persistence.APP_COOKIE:
+        raise InvalidRequest("Envoy has no session_persistence APP_COOKIE; use HTTP_COOKIE or SOURCE_IP.")
+    if vip.protocol is not Protocol.HTTP:
+        raise InvalidRequest(f"session_persistence {sticky.type} needs protocol HTTP, not {vip.protocol}.")
 
 
 def check_id(vip_id: str) -> None:

@@ -242,9 +242,10 @@ def test_only_a_positive_connection_limit_limits(limit: int, limited: bool) -> N
     assert ("envoy.filters.network.connection_limit" in filters(web(connection_limit=limit))) == limited
 
 
-def test_a_cookie_on_a_protocol_without_cookies_has_no_effect() -> None:
-    sticky = vip(port=80, protocol=Protocol.TCP, id="v3")
-    assert listener(replace(sticky, session_persistence=persistence(Persistence.HTTP_COOKIE))) == listener(sticky)
+def test_a_cookie_on_a_protocol_without_cookies_is_refused_and_not_ignored() -> None:
+    sticky = vip(port=80, protocol=Protocol.TCP, session_persistence=persistence(Persistence.HTTP_COOKIE))
+    with pytest.raises(InvalidRequest, match="needs protocol HTTP, not TCP"):
+        render(sticky, TIMEOUTS)
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if not text.startswith("/a")])
@@ -263,10 +264,12 @@ def test_a_path_with_signs_of_many_languages_stays_one_value(text: str) -> None:
     assert json.loads(json.dumps(found))["health_checks"][0]["http_health_check"]["path"] == text
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_cookie_name_reaches_nothing(text: str) -> None:
+@pytest.mark.parametrize("text", [*HOSTILE, "JSESSIONID"])
+def test_an_applications_cookie_is_refused_and_its_name_reaches_nothing(text: str) -> None:
     document = web(session_persistence=SessionPersistence(Persistence.APP_COOKIE, text))
-    assert render(document, TIMEOUTS) == render(web(), TIMEOUTS)
+    with pytest.raises(InvalidRequest, match="use HTTP_COOKIE or SOURCE_IP") as caught:
+        render(document, TIMEOUTS)
+    assert text not in caught.value.message
 
 
 @pytest.mark.parametrize("vip_id", ["", "a.b", "../x", "a/b", "a b", "a" * 65, "ä", "a\n"])

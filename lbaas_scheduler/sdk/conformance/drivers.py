@@ -202,15 +202,15 @@ class DriverConformance:
         self, driver: AgentDriver, handler: DeviceHandler, device: Device, address: str
     ) -> None:
         """A tenant may ask for it once the VIP is on the device."""
-        silent = []
+        silent: list[str] = []
         for kind in [kind for kind in Persistence if f"PERSISTENCE_{kind}" not in handler.traits]:
             document = vip(address, protocol=Protocol.HTTP, members=(member(),), session_persistence=documents.persistence(kind))
             (result,) = driver.apply(device, [deployment(document)])
-            silent += [kind] if result.ok and not result.object_errors else []
+            silent += [kind.value] if result.ok and not result.object_errors else []
         for monitored in [kind for kind in MonitorType if f"MONITOR_{kind}" not in handler.traits]:
             document = vip(address, protocol=Protocol.HTTP, members=(member(),), monitors=(monitor(monitored),))
             (result,) = driver.apply(device, [deployment(document)])
-            silent += [monitored] if result.ok and not result.object_errors else []
+            silent += [monitored.value] if result.ok and not result.object_errors else []
         assert silent == []
 
     def test_several_monitors_can_be_applied_if_declared(

@@ -11,6 +11,7 @@ import falcon
 
 from lbaas_scheduler import errors
 from lbaas_scheduler.errors import LBaaSError
+from lbaas_scheduler.schemas.checker import shown
 
 LOG = logging.getLogger(__name__)
 
@@ -64,12 +65,21 @@ def handle_own(req: falcon.Request, resp: falcon.Response, error: LBaaSError, _p
     _write(resp, body(NAMES.get(kind, kind.__name__), message, _detail(error)))
 
 
-def handle_http(_req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
+def handle_http(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
     """What Falcon and the layers before the handlers raise: unknown paths and methods, unreadable bodies."""
     resp.status = error.status
     for name, value in dict(error.headers or {}).items():
         resp.set_header(name, value)
-    _write(resp, body(type(error).__name__, error.description or error.title or "The request failed."))
+    _write(resp, body(type(error).__name__, error.description or _described(req, error)))
+
+
+def _described(req: falcon.Request, error: falcon.HTTPError) -> str:
+    """What Falcon itself has no words for."""
+    if isinstance(error, falcon.HTTPRouteNotFound):
+        return f"There is nothing at {shown(req.path)}; /openapi.json says what there is."
+    if isinstance(error, falcon.HTTPMethodNotAllowed):
+        return f"{req.method} is not possible here; these are: {dict(error.headers or {}).get('Allow', 'none')}."
+    return error.title or "The request failed."
 
 
 def handle_unknown(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:

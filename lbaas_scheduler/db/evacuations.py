@@ -32,6 +32,13 @@ def finish(conn: sa.Connection, device_id: str, *, cancelled: bool = False) -> b
     return bool(conn.execute(over).rowcount)
 
 
+def hold(conn: sa.Connection, device_id: str) -> bool:
+    """Let nobody end the evacuation of a device until the transaction ends. :returns: whether one is under way."""
+    running = (evacuations.c.device_id == device_id, evacuations.c.finished_at.is_(None))
+    # By a write of nothing: neither SQLite nor Galera has SELECT ... FOR UPDATE.
+    return bool(conn.execute(sa.update(evacuations).where(*running).values(total=evacuations.c.total)).rowcount)
+
+
 def get(conn: sa.Connection, device_id: str) -> Evacuation | None:
     row = conn.execute(sa.select(evacuations).where(evacuations.c.device_id == device_id)).one_or_none()
     return None if row is None else _evacuation(row)

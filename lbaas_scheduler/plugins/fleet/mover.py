@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 from oslo_config import cfg
-from oslo_db.exception import DBDuplicateEntry
+from oslo_db.exception import DBDuplicateEntry, DBReferenceError
 
 from lbaas_scheduler.db import device_checks, devices, evacuations, moves, service_types
 from lbaas_scheduler.db.placements import Placement
@@ -24,7 +24,7 @@ from lbaas_scheduler.devices.registry import Registry
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.moves import Cause, Move, MoveState, Transfer
 from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
-from lbaas_scheduler.errors import Conflict, LBaaSError, NotFound, StateInvalid, Unavailable
+from lbaas_scheduler.errors import Conflict, DeviceNotFound, LBaaSError, NotFound, StateInvalid, Unavailable
 from lbaas_scheduler.plugins.device_scheduler.service_type_schema import EVACUATE
 from lbaas_scheduler.plugins.fleet.starting import Crowded, Starter
 
@@ -88,19 +88,22 @@ class Mover:
             self._database.write(lambda conn: evacuations.begin(conn, device_id, moves.count_current(conn, device_id)))
         except DBDuplicateEntry:
             LOG.debug("Somebody else began to evacuate device %s at the same moment", device_id)
+        except DBReferenceError:  # it was removed since it was looked up
+            raise DeviceNotFound(id=device_id) from None
         self._sweep_device(device_id)
         self._begin_queued()
 
     def cancel(self, device_id: str) -> int:
         """Let what has not begun to leave a device stay. What is on its way arrives.
 
-        :returns: how many stay.
+        :returns: how many stay; what waits to leave a device that is not being evacuated has other reasons, and goes on.
         :raises DeviceNotFound: there is no such device.
         """
         self._registry.get(device_id)
 
         def work(conn: sa.Connection) -> int:
-            evacuations.finish(conn, device_id, cancelled=True)
+            if not evacuations.finish(conn, device_id, cancelled=True):
+                return 0
             return moves.drop_queued(conn, device_id, list(Cause))
 
         return self._database.write(work)
@@ -187,6 +190,8 @@ class Mover:
         """Queue what is on a device that is being evacuated: what came after the start, too."""
 
         def work(conn: sa.Connection) -> int:
+            if not evacuations.hold(conn, device_id):
+                return 0  # it was cancelled meanwhile
             found = moves.to_be_evacuated(conn, device_id, BATCH)
             return moves.enqueue(conn, [_queued(it, Cause.EVACUATION) for it in found])
 

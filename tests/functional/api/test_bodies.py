@@ -117,4 +117,9 @@ def test_every_answer_has_a_request_id_and_errors_are_json(house: House) -> None
         assert answer.headers["X-OpenStack-Request-ID"].startswith("req-")
         assert answer.headers["Content-Type"].startswith("application/json")
     assert set(answers[2].headers["Allow"].split(", ")) == {"GET", "POST", "OPTIONS"}
+    said = [answer.json["NeutronError"]["message"] for answer in answers[1:3]]
+    assert said == [
+        "There is nothing at '/nowhere'; /openapi.json says what there is.",
+        "PATCH is not possible here; these are: GET, POST, OPTIONS.",
+    ]
     assert len({answer.headers["X-OpenStack-Request-ID"] for answer in answers}) == len(answers)

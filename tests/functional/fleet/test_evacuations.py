@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lbaas_scheduler.db import moves
+from lbaas_scheduler.db import evacuations, moves
+from lbaas_scheduler.domain.devices import Device
+from lbaas_scheduler.domain.moves import Transfer
 from lbaas_scheduler.errors import DeviceNotFound, NotFound
 from lbaas_scheduler.plugins.fleet.starting import Starter
 from tests.functional.fleet.lab import ADMIN, Lab
@@ -128,6 +130,41 @@ def test_cancelled_what_has_not_begun_to_leave_stays(lab: Lab) -> None:
     assert progress["state"] == "cancelled"
     run(lab)
     assert lab.used() == {"a": 4, "b": 1, "c": 1}
+
+
+def test_what_is_not_cancelled_in_time_is_not_queued_after_all(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another server looks for what is left to go while the evacuation is cancelled."""
+    fill(lab, 6)
+    lab.option("max_moves", 1)
+    lab.fleet.evacuate_device(ADMIN, lab.ids["a"])
+    lab.fleet.cancel_evacuation(ADMIN, lab.ids["a"])
+    monkeypatch.setattr(evacuations, "running", lambda _conn: [lab.ids["a"]])
+    lab.mover.sweep_evacuations()
+    assert lab.fleet.get_evacuation(ADMIN, lab.ids["a"])["moves"] == {"deploying": 1}
+
+
+def test_what_waits_to_leave_a_device_for_other_reasons_is_not_cancelled(lab: Lab) -> None:
+    vips = fill(lab, 2)
+    lab.option("max_moves", 1)
+    assert lab.mover.transfer([Transfer(vip_id, lab.ids["a"], lab.ids["b"]) for vip_id in vips]) == 2
+    with pytest.raises(NotFound, match="Evacuation of device"):
+        lab.fleet.cancel_evacuation(ADMIN, lab.ids["a"])
+    assert sorted(lab.last_move(vip_id).state for vip_id in vips) == ["deploying", "queued"]
+
+
+def test_a_device_that_is_removed_while_its_evacuation_begins_is_not_found(any_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = any_lab
+    lab.registry.update(lab.ids["a"], {"admin_state": "disabled"})
+    get = lab.registry.get
+
+    def get_then_lose(device_id: str) -> Device:
+        found = get(device_id)
+        lab.registry.remove(device_id)
+        return found
+
+    monkeypatch.setattr(lab.registry, "get", get_then_lose)
+    with pytest.raises(DeviceNotFound):
+        lab.fleet.evacuate_device(ADMIN, lab.ids["a"])
 
 
 def test_a_server_that_dies_with_what_it_took_costs_a_delay(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ SHAPE = Shape(
         "properties": {
             "device_id": {
                 "anyOf": [wire.readable(common.UUID), {"type": "null"}],
-                "description": "id of the device to move to, or null for whichever suits",
+                "description": "the id of the device to move to, or null for whichever suits",
             }
         },
         "additionalProperties": False,

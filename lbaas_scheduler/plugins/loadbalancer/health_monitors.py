@@ -80,7 +80,8 @@ class HealthMonitors:
             up = values.get("admin_state_up", row.admin_state_up)
             for pool_id, vip_id in held.items():
                 pool_monitors.set_status(conn, pool_id, monitor_id, changes.status_after(vip_id, up))
-            changes.check_fit(conn, self._core.service, changes.placed(held))
+            if values.get("admin_state_up"):  # of a device nothing else asks more than before
+                changes.check_fit(conn, self._core.service, changes.placed(held))
             return _read(conn, monitor_id), changes.placed(held)
 
         document, vip_ids = self._core.database.write(work)

@@ -39,6 +39,10 @@ PLAIN = (
     "status",
 )
 
+ASKS_OF_THE_DEVICE = frozenset({"pool_id", "session_persistence", "connection_limit"})
+"""Changes that may need what the VIP's device cannot do. That it can do less than before is its operator's business: no other
+change is refused for it."""
+
 
 class Vips:
     def __init__(self, core: Core) -> None:
@@ -85,7 +89,8 @@ class Vips:
             if changed.get("pool_id", row.pool_id) != row.pool_id:
                 self._move(conn, context, row, changed["pool_id"])
             vips.update(conn, vip_id, {**changed, "status": Status.PENDING_UPDATE, "status_description": ""})
-            changes.check_fit(conn, self._core.service, [vip_id])
+            if not ASKS_OF_THE_DEVICE.isdisjoint(values):
+                changes.check_fit(conn, self._core.service, [vip_id])
             return _read(conn, vip_id), [vip_id]
 
         document, vip_ids = self._core.database.write(work)

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from lbaas_scheduler import errors
-from lbaas_scheduler.db.models import deployments, placements, service_types, vips
+from lbaas_scheduler.db.models import deployments, devices, placements, service_types, vips
 from lbaas_scheduler.domain.loadbalancers import Persistence, SessionPersistence
 from tests.functional.loadbalancer.lab import DEVICE, Lab, addresses, admin
 
@@ -184,6 +184,22 @@ def test_a_connection_limit_that_the_device_has_no_room_for_is_refused_and_nothi
     assert lab.used("connections", "small") == 10
     assert lab.version(vip["id"]) == before
     assert lab.plugin.get_vip(lab.me, vip["id"]) == vip
+
+
+def test_a_device_that_can_do_less_by_now_stands_in_the_way_of_nothing_that_asks_no_more(lab: Lab) -> None:
+    lab.add_device("shrinking")
+    lab.only("shrinking")
+    pool = lab.pool()
+    vip, monitor = lab.active_vip(pool), lab.monitor(pool)
+    less = sa.update(devices).where(devices.c.id == "shrinking").values(traits=[])
+    lab.database.write(lambda conn: conn.execute(less))
+    changed = lab.plugin.update_vip(lab.me, vip["id"], {"name": "new", "admin_state_up": False})
+    assert (changed["name"], changed["admin_state_up"]) == ("new", False)
+    assert lab.plugin.update_health_monitor(lab.me, monitor["id"], {"delay": 9, "admin_state_up": False})["delay"] == 9
+    with pytest.raises(errors.Conflict, match="cannot do"):
+        lab.plugin.update_vip(lab.me, vip["id"], {"connection_limit": 5})
+    with pytest.raises(errors.Conflict, match="cannot do"):
+        lab.plugin.update_health_monitor(lab.me, monitor["id"], {"admin_state_up": True})
 
 
 def test_what_the_device_cannot_do_is_refused_and_nothing_changes(lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from lbaas_scheduler.api import pages, wire
@@ -75,15 +76,18 @@ def _index(call: Call) -> Document:
     filters = {name: values for name, values in call.query.filters.items() if name != "device_id"}
     devices = call.query.filters.get("device_id", [])
     pages.check({"device_id": devices}, {"device_id": wire.FILTER_TEXT})
-    found = pages.matching(_all(call), filters, SHAPE.filters)
+    pages.check(filters, SHAPE.filters)
+    only = devices[0] if len(devices) == 1 else None
+    found = pages.matching(_all(call, only, filters.get("state", [])), filters, SHAPE.filters)
     wanted = [it for it in found if not devices or {it["source_id"], it["target_id"]} & set(devices)]
     return pages.answer(call, SHAPE.collection, pages.in_memory(wanted, _VIEW, "resource_id"), "resource_id")
 
 
-def _all(call: Call) -> list[Document]:
+def _all(call: Call, device_id: str | None, states: Sequence[str]) -> list[Document]:
+    """From or to the device, in one of the states: most moves are over, and of no interest to who asks what is under way."""
     found: list[Document] = []
     marker = None
-    while some := call.services.devices.fleet.get_moves(call.context, marker=marker):
+    while some := call.services.devices.fleet.get_moves(call.context, device_id, states, marker):
         found += some
         marker = some[-1]["resource_id"]
     return found

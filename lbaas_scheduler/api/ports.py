@@ -36,11 +36,20 @@ SHAPE = Shape(
     filters=dict.fromkeys(("id", "name", "tenant_id", "network_id", "device_id", "device_owner", "status"), wire.FILTER_TEXT),
 )
 
+_KEYS = {"id": "port_id", "device_id": "id"}
+"""Filter → the attribute of a VIP that it is."""
+
 _OF_VIPS = ["id", "tenant_id", "port_id", "subnet_id", "address", "admin_state_up", "status"]
 
 
 def _index(call: Call) -> dict[str, Any]:
-    wanted = pages.matching(_ports(call, {}), call.query.filters, SHAPE.filters)
+    filters = call.query.filters
+    pages.check(filters, SHAPE.filters)
+    # What most clients ask for: the port of one VIP.
+    of_vips = {theirs: [it.lower() for it in filters[ours]] for ours, theirs in _KEYS.items() if ours in filters}
+    possible = {name: [it for it in ids if common.is_uuid(it)] for name, ids in of_vips.items()}
+    found = _ports(call, possible) if all(possible.values()) else []
+    wanted = pages.matching(found, filters, SHAPE.filters)
     return pages.answer(call, SHAPE.collection, pages.in_memory(wanted, SHAPE.filters))
 
 

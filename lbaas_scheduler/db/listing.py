@@ -70,7 +70,9 @@ def _sortable(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """What can be ordered and compared, and sorts the same in every database: NULLs come first in one and last in another."""
     if isinstance(column.type, sa.Boolean):
         return sa.case((column, 1), else_=0)
-    return sa.func.coalesce(column, "") if isinstance(column.type, sa.String) else column
+    if isinstance(column.type, sa.String) and getattr(column, "nullable", True):
+        return sa.func.coalesce(column, "")
+    return column  # as it is, so that an index may give the order: a page by id reads no more than the page
 
 
 def _marker_values(

@@ -156,3 +156,23 @@ def test_every_route_reads_500_of_everything_with_as_many_statements_as_one(own_
         for name, schema in (ROUTES[route]["GET"].gives or {}).get("properties", {}).items():
             if schema.get("type") == "array" and not name.endswith("_links") and route not in SHORT:
                 assert len(house.get(path, ADMIN).json[name]) >= MANY, f"{route} was not filled: add its table to fill()"
+
+
+def test_what_most_clients_look_for_is_looked_up_and_not_sought_through_everything(house: House) -> None:
+    vip, other = house.vip(), house.vip()
+
+    def ports(query: str) -> list[str]:
+        return [port["device_id"] for port in house.get(f"/v2.0/ports?{query}").json["ports"]]
+
+    with counted(house.database) as sent:
+        assert ports(f"device_id={vip['id']}") == [vip["id"]]
+        assert ports(f"id={other['port_id'].upper()}") == [other["id"]]
+        assert ports(f"device_id={vip['id']}&id={other['port_id']}") == []
+        assert ports("device_id=nothing") == []
+    of_vips = [statement for statement in sent if "FROM vips" in statement]
+    assert len(of_vips) == 3
+    assert all("vips.id IN" in statement or "vips.port_id IN" in statement for statement in of_vips)
+    with counted(house.database) as sent:
+        assert house.get(f"/v2.0/moves?state=queued&device_id={house.device['id']}", ADMIN).json["moves"] == []
+        assert house.get("/v2.0/moves?state=nonsense", ADMIN).status_code == 400
+    assert ["moves.state IN" in it and "moves.source_id =" in it for it in sent if "FROM moves" in it] == [True]

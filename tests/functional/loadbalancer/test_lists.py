@@ -17,7 +17,7 @@ from lbaas_scheduler.plugins.loadbalancer.schemas.members import MEMBER
 from lbaas_scheduler.plugins.loadbalancer.schemas.pools import POOL
 from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP
 from tests.database import counted
-from tests.functional.loadbalancer.lab import Lab
+from tests.functional.loadbalancer.lab import Lab, admin
 
 NOUNS = {"vip": VIP, "pool": POOL, "member": MEMBER, "health_monitor": HEALTH_MONITOR}
 
@@ -178,3 +178,20 @@ def test_documents_of_many_cost_as_many_statements_as_that_of_one(lab: Lab) -> N
     with counted(lab.database) as many:
         assert set(lab.database.read(lambda conn: documents.load(conn, ids))) == set(ids)
     assert len(many) == len(few)
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_a_page_by_id_reads_no_more_than_the_page(lab: Lab, noun: str) -> None:
+    _fill(lab, 3)
+    search = getattr(lab.plugin, f"get_{NOUNS[noun].collection}")
+    first = search(admin(), limit=1, fields=["id"])[0]["id"]
+    with counted(lab.database) as sent:
+        search(admin(), limit=1, marker=first)
+    collection = NOUNS[noun].collection
+    pages = [statement for statement in sent if f"FROM {collection}" in statement and "LIMIT" in statement]
+    assert pages
+    for statement in pages:
+        explain, values = f"EXPLAIN QUERY PLAN {statement}", ("1",) * statement.count("?")
+        plan = lab.database.read(lambda conn, it=explain, of=values: conn.exec_driver_sql(it, of).all())  # type: ignore[misc]
+        steps = [row[-1] for row in plan]
+        assert any(step.startswith(f"SEARCH {collection} ") and step.endswith("(id>?)") for step in steps), steps

@@ -80,6 +80,14 @@ OPTS = [
         "long-lived connections; each reload in that time leaves one more worker in memory.",
     ),
     cfg.IntOpt(
+        "max_old_workers",
+        default=50,
+        min=1,
+        help="How many old workers may stay for the connections they still have. One more, and the oldest ends with its "
+        "connections, however long drain_timeout_seconds is. Each takes memory (some 10 MB, more with many VIPs). Raise it on "
+        "hosts with memory to spare, where VIPs change often and connections live long.",
+    ),
+    cfg.IntOpt(
         "reload_timeout_seconds",
         default=30,
         min=1,
@@ -136,6 +144,7 @@ class Settings:
     client_timeout_ms: int
     server_timeout_ms: int
     drain_timeout_seconds: int
+    max_old_workers: int
     reload_timeout_seconds: int
     network_namespaces: bool
     log_target: str

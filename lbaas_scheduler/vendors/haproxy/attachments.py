@@ -98,6 +98,14 @@ class Attachments:
         self._agree(places)
         self._write(places)
 
+    def missing(self) -> frozenset[str]:
+        """Ids of VIPs whose network or address is not there: somebody took away a link, an address, or all of the namespace."""
+        if self.namespace is None:
+            return frozenset()
+        places = self._read()
+        there = {network: network.addresses(self._namespace) for network in _networks(places)}
+        return frozenset(vip_id for vip_id, place in places.items() if place.address not in there[place.network])
+
     def _detach(self, before: Mapping[str, Place], after: Mapping[str, Place]) -> None:
         for network in set(_networks(before)) - set(_networks(after)):
             network.detach(self._namespace)

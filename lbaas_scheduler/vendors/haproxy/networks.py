@@ -97,6 +97,16 @@ class Network:
                 if link(name) is not None:
                     ip("link", "delete", "dev", name)
 
+    def addresses(self, namespace: Namespace) -> set[str]:
+        """Those that the device has here, as ADDRESS/LENGTH; none where it is not attached."""
+        outer, inner = self._ends(namespace)
+        if not namespace.exists or outer not in ports(self.bridge) or self.uplink and self.uplink not in ports(self.bridge):
+            return set()
+        try:
+            return namespace.addresses(inner)
+        except DriverError:  # the other end is elsewhere
+            return set()
+
     def set_addresses(self, namespace: Namespace, wanted: set[str], rank: int) -> None:
         """Let the device have exactly these addresses here, as ADDRESS/LENGTH.
 

@@ -57,8 +57,8 @@ class Node:
         if not self.files.exists:
             return {}
         self._report_foreign()
-        unsure = self.files.journal()
-        running = self.process.running()
+        unsure = self.files.journal() | self.attachments.missing()
+        running = self.process.running() and not self.process.misplaced()
         found = {
             vip_id: vip.marker.version if running and vip.intact and vip_id not in unsure else NOT_APPLIED
             for vip_id, vip in self.files.vips().items()

@@ -17,12 +17,13 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from lbaas_scheduler.domain.deployments import Deployment, Result
+from lbaas_scheduler.domain.deployments import Deployment, Result, Version
 from lbaas_scheduler.domain.devices import FLAT, VLAN, VXLAN, Device, Interface
 from lbaas_scheduler.domain.loadbalancers import Protocol, Vip
 from lbaas_scheduler.sdk.conformance import documents
 from lbaas_scheduler.sdk.conformance.documents import deployment
 from lbaas_scheduler.vendors.haproxy.driver import HaproxyDriver
+from lbaas_scheduler.vendors.haproxy.node import NOT_APPLIED
 from tests.functional.haproxy.backends import Backend
 from tests.functional.haproxy.lab import Lab, request
 from tests.rig.waiting import wait_for
@@ -159,6 +160,29 @@ def test_a_device_serves_in_its_namespace_for_as_long_as_it_has_a_vip(wired: Wir
     assert not Path(f"/run/netns/{wired.namespace}").exists()
     assert not wired.folder.exists()
     assert list(Path(f"/sys/class/net/{wired.usual['interface']}/brif").iterdir()) == []
+
+
+def test_what_somebody_takes_away_is_noticed_and_put_back(wired: Wired, vips: tuple[Vip, Vip], net: str) -> None:
+    first, second = vips
+    wired.serve(first, second)
+    reloads = wired.processes.reloads
+    (outer,) = ours()
+
+    def noticed(*gone: Vip) -> None:
+        assert wired.listed() == {vip.id: NOT_APPLIED if vip in gone else Version(1, wired.revision) for vip in vips}
+        wired.serve(first, second)
+        assert wired.listed() == {vip.id: Version(1, wired.revision) for vip in vips}
+        assert [request(vip)[0] for vip in vips] == [200, 200]
+
+    ip("-n", wired.namespace, "address", "delete", f"{net}.11/24", "dev", outer.replace("lbo", "lbi"))
+    noticed(second)
+    ip("link", "set", "dev", outer, "nomaster")
+    noticed(first, second)
+    ip("link", "delete", "dev", outer)
+    noticed(first, second)
+    assert wired.processes.reloads == reloads
+    ip("netns", "delete", wired.namespace)
+    noticed(first, second)
 
 
 def test_a_vip_that_cannot_be_reached_does_not_cost_the_others(wired: Wired, vips: tuple[Vip, Vip], bridge: str) -> None:

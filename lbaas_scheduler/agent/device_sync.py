@@ -26,6 +26,8 @@ class DeviceSync:
         self._server = server
         self._workers = workers
         self._page_size = page_size
+        self._smaller: dict[str, int] = {}
+        """Device id → how many VIPs to fetch at once, where an answer with more of them did not come."""
 
     def run(self, sealed: SealedDevice) -> None:
         """Compare, and have repaired.
@@ -42,6 +44,7 @@ class DeviceSync:
         self._workers.offer(sealed, [Change.remove(line.vip_id, line.version) for line in rest if _goes(line)])
         missing = [line.vip_id for line in rest if not _goes(line) and deployed.get(line.vip_id) != line.version]
         failed = self._fetch(sealed, missing)
+        self._smaller.pop(device_id, None)
         self._remove_orphans(device_id, deployed, {line.vip_id for line in desired}, as_of)
         if failed:
             raise DriverError(f"{len(failed)} VIPs could not be fetched, the first: {failed[0]}")
@@ -75,9 +78,15 @@ class DeviceSync:
     def _fetch(self, sealed: SealedDevice, vip_ids: Sequence[str]) -> list[str]:
         """Fetch and offer VIPs; returns those that could not be fetched."""
         failed: list[str] = []
-        size = min(self._page_size(), MAX_DOCUMENTS)
+        device_id = sealed.device.id
+        size = min(self._page_size(), self._smaller.get(device_id, MAX_DOCUMENTS))
         for start in range(0, len(vip_ids), size):
-            found, bad = self._documents(sealed.device.id, vip_ids[start : start + size])
+            try:
+                found, bad = self._documents(device_id, vip_ids[start : start + size])
+            except AWAY:
+                # Nobody is there, or what is there is more than the broker takes: the next try asks for less.
+                self._smaller[device_id] = max(1, size // 2)
+                raise
             self._workers.offer(sealed, [Change.apply(deployment) for deployment in found])
             failed += bad
         return failed

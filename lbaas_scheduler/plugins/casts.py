@@ -4,7 +4,7 @@ on the way, stays due and is sent again by the reconciler."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,7 +30,10 @@ Documents = Callable[[sa.Connection, Collection[str]], Mapping[str, Vip]]
 """Builds VIPs from their rows; those that are gone are left out."""
 
 MAX_PER_MESSAGE = 20
-"""So many VIPs go into one message: with hundreds of members each, it is still one that brokers take."""
+"""So many VIPs go into one message."""
+
+MAX_MEMBERS_PER_MESSAGE = 20_000
+"""And so many members of theirs, some megabytes: RabbitMQ 4 takes no message of more than 16 MiB. A single VIP may have more."""
 
 MAX_KNOWN_DEVICES = 10_000
 """Devices kept in memory; some kilobytes each."""
@@ -193,9 +196,21 @@ def _messages(orders: Sequence[_Order]) -> list[Sequence[_Order]]:
     of_host: dict[str, list[_Order]] = {}
     for order in orders:
         of_host.setdefault(order.host, []).append(order)
-    return [
-        found[start : start + MAX_PER_MESSAGE] for found in of_host.values() for start in range(0, len(found), MAX_PER_MESSAGE)
-    ]
+    return [message for found in of_host.values() for message in _bounded(found)]
+
+
+def _bounded(orders: Sequence[_Order]) -> Iterator[Sequence[_Order]]:
+    message: list[_Order] = []
+    members = 0
+    for order in orders:
+        more = 0 if order.vip is None else len(order.vip.pool.members)
+        if message and (len(message) == MAX_PER_MESSAGE or members + more > MAX_MEMBERS_PER_MESSAGE):
+            yield message
+            message, members = [], 0
+        message.append(order)
+        members += more
+    if message:
+        yield message
 
 
 def build_each(load: Callable[[Collection[str]], Mapping[str, Vip]], vip_ids: Collection[str]) -> dict[str, Vip]:

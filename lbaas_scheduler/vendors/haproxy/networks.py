@@ -100,7 +100,7 @@ class Network:
     def addresses(self, namespace: Namespace) -> set[str]:
         """Those that the device has here, as ADDRESS/LENGTH; none where it is not attached."""
         outer, inner = self._ends(namespace)
-        if not namespace.exists or outer not in ports(self.bridge) or self.uplink and self.uplink not in ports(self.bridge):
+        if not namespace.exists or not {outer, self.uplink} - {""} <= ports(self.bridge):
             return set()
         try:
             return namespace.addresses(inner)

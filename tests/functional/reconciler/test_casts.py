@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lbaas_scheduler.db import deployments, device_agents
 from lbaas_scheduler.devices.assignments import Move
 from lbaas_scheduler.domain import clock
+from lbaas_scheduler.plugins import casts
+from lbaas_scheduler.sdk.conformance import documents
 from tests.functional.registry.fleet import Fleet
 
 
@@ -55,6 +59,20 @@ def test_one_poisoned_vip_never_stops_ninety_nine(fleet: Fleet) -> None:
     assert fleet.caster.cast(vips) == set()
     assert [vip_id for _, _, vip_id in fleet.bus.casts()] == [vip for vip in vips if vip != "vip-42"]
     assert fleet.bus.together == [20, 20, 20, 20, 19]
+
+
+def test_large_pools_go_in_messages_of_a_size_that_brokers_take(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"vip-0": 5, "vip-1": 3, "vip-2": 20, "vip-3": 1, "vip-4": 9, "vip-5": 1}
+    fleet.report("host-1")
+    device_id = fleet.enrol()
+    for vip in sizes:
+        fleet.deploy(vip, device_id)
+    made = {vip: documents.vip(id=vip, port=80, members=(documents.member(),) * size) for vip, size in sizes.items()}
+    monkeypatch.setattr(fleet.caster, "_load_vips", lambda _, ids: {vip: made[vip] for vip in ids})
+    monkeypatch.setattr(casts, "MAX_MEMBERS_PER_MESSAGE", 10)
+    assert fleet.caster.cast(list(sizes)) == set()
+    assert [vip for _, _, vip in fleet.bus.casts()] == list(sizes)
+    assert fleet.bus.together == [2, 2]  # and two by themselves
 
 
 def test_a_broker_that_is_away_is_noticed_once_and_what_waits_is_told(fleet: Fleet) -> None:

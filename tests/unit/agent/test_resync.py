@@ -176,6 +176,19 @@ def test_one_broken_vip_stops_none_of_the_others(agent):
     wait_for(lambda: len(deployed(agent)) == 30)
 
 
+def test_an_answer_that_is_too_large_for_the_broker_is_asked_for_in_parts(agent):
+    agent.servers.assign(device())
+    agent.servers.want("d1", *(deployment(f"v{n:02}") for n in range(20)))
+
+    def refuse(method, arguments):
+        if method == "get_deployments" and len(arguments["vip_ids"]) > 1:
+            raise oslo_messaging.MessagingTimeout
+
+    agent.servers.refuse = refuse
+    agent.start()
+    wait_for(lambda: len(deployed(agent)) == 20)
+
+
 def test_one_broken_device_stops_none_of_the_others(agent):
     for name in ("bad", "good"):
         agent.servers.assign(device(name))

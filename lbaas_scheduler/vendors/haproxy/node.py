@@ -230,6 +230,8 @@ class Node:
                 raise
             if not batch:
                 raise DriverError("HAProxy does not start on the device.", operator_message=str(error)) from error
+            if (said := self._refused_without()) is not None:
+                raise DriverError("HAProxy refuses what else is on the device.", operator_message=said) from error
             if len(batch) == 1:
                 self._refuse(change, next(iter(batch)), REFUSED + alerts(str(error)), str(error))
                 self._recover()
@@ -243,6 +245,11 @@ class Node:
             ]
             self.activation.await_free({old for old, new in before_and_now if old != new})
             self.files.write_journal(())
+
+    def _refused_without(self) -> str | None:
+        """What HAProxy says against the files as they are: an operator's addition with a mistake in it is no VIP's fault."""
+        with self.files.staged("", {}) as listener:
+            return self.process.check(self.files.folder, listener)
 
     def _recover(self) -> None:
         """After a VIP was taken back: the others must run. They do, unless this was to be the start."""
@@ -275,9 +282,7 @@ class Node:
                 self._remove(stored, set(vip_ids))
                 self.attachments.keep_only({*self.files.vips(), *self.files.held()})
             except ProcessFailed as failure:
-                LOG.warning("%s: %s", self.files.folder, failure)
-                said = NO_CONTROL if isinstance(failure, Uncontrolled) else alerts(str(failure))
-                error = f"HAProxy could not remove the VIP: {said}"
+                error = f"HAProxy could not remove the VIP: {self._reason(failure)}"
         return [Result(vip_id, versions.get(vip_id, NOT_APPLIED), error, removed=error is None) for vip_id in vip_ids]
 
     def _remove(self, stored: Mapping[str, StoredVip], vip_ids: set[str]) -> None:
@@ -301,6 +306,14 @@ class Node:
             self.activation.await_free({stored[vip_id].marker.bind for vip_id in going if vip_id in stored})
         self.files.write_journal(unsure - going)
         self.ledger.drop(going)
+
+    def _reason(self, failure: ProcessFailed) -> str:
+        """For the tenant; the log gets more."""
+        if isinstance(failure, Uncontrolled):
+            LOG.warning("%s: %s", self.files.folder, failure)
+            return NO_CONTROL
+        LOG.warning("%s: %s %s", self.files.folder, failure, self._refused_without() or "")
+        return alerts(str(failure))
 
     def purge(self) -> None:
         """:raises ProcessFailed: a process is still there; the files are, too."""

@@ -56,12 +56,12 @@ class HaproxyProcess:
             return False
         return not (namespace.holds(master) if namespace is not None else _is_beside_us(master))
 
-    def check(self, folder: Path) -> str | None:
-        """Let HAProxy validate a folder's files. None when it accepts them, else what it said.
+    def check(self, *folders: Path) -> str | None:
+        """Let HAProxy validate all files of folders together. None when it accepts them, else what it said.
 
         :raises Uncontrolled: HAProxy cannot be run, or does not end.
         """
-        return self._run(["-c", "-f", os.path.join(folder, ".")])
+        return self._run(["-c", *(word for folder in folders for word in ("-f", os.path.join(folder, ".")))])
 
     def start(self) -> None:
         """Start with all of the folder's files. Listens when this returns.

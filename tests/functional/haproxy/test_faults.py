@@ -354,6 +354,28 @@ def test_a_haproxy_that_hangs_is_told_once_and_no_vip_is_blamed(
     assert request(others[-1])[0] == 200
 
 
+def test_a_mistake_in_an_operators_addition_blames_no_vip(
+    lab: Lab, web: Vip, neighbour: Vip, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab.serve(web, neighbour)
+    reloads = lab.processes.reloads
+    addition = lab.folder / "50-ours.cfg"
+    addition.write_text("frontend ours\n  bindd :1\n")
+    others = [replace(web, id=documents.new_id(), protocol_port=documents.free_port()) for _ in range(4)]
+    with pytest.raises(DriverError) as caught:
+        lab.apply(*others)
+    assert caught.value.message == "HAProxy refuses what else is on the device."
+    assert "50-ours.cfg:2] : unknown keyword 'bindd'" in caught.value.operator_message
+    assert lab.processes.reloads <= reloads + 1
+    (left,) = lab.driver.remove(lab.device, [neighbour.id])
+    assert left.error == "HAProxy could not remove the VIP: HAProxy refused to reload."
+    assert "50-ours.cfg:2]" in caplog.text
+    assert request(web)[0] == request(neighbour)[0] == 200
+    addition.unlink()
+    lab.serve(*others)
+    lab.remove(neighbour)
+
+
 def test_a_program_that_is_gone_blames_no_vip(lab: Lab, web: Vip, neighbour: Vip, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.serve(web)
     monkeypatch.setattr(lab.driver._nodes[lab.device.id][1].process, "binary", "/nonexistent/haproxy")

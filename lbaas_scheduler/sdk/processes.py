@@ -96,7 +96,7 @@ def _dying(pid: int) -> bool:
 def _command_line(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, ProcessLookupError, PermissionError):  # the last where /proc hides what is others'
         return b""
 
 

@@ -27,6 +27,10 @@ EXEC_SECONDS = 1.0
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 """The agent's own environment may hold secrets, and configuration files can read the environment."""
 
+_GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
+"""A process that has ended, or is somebody else's. Any other error (no file can be opened, say) tells nothing of it: to take it
+for dead would be to end it."""
+
 
 class ProcessFailed(Exception):
     """HAProxy did not start, reload or stop. The text is for operators; :func:`alerts` makes one for tenants."""
@@ -136,7 +140,7 @@ class HaproxyProcess:
     def _pid(self) -> int | None:
         try:
             return int((self.folder / "pid").read_text())
-        except (OSError, ValueError):
+        except (FileNotFoundError, ValueError):
             return None
 
     def _master(self) -> int | None:
@@ -228,7 +232,7 @@ def _ended(pid: int) -> bool:
     """Whether a process is gone. Unlike its command line, its state can be read at any moment of its executing itself anew."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
-    except OSError:
+    except _GONE:
         return True
 
 
@@ -249,7 +253,7 @@ def _belongs(pid: int, folder: Path) -> bool:
 def _command_line(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
+    except _GONE:
         return b""
 
 

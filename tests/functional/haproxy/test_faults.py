@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -421,6 +422,23 @@ def fill(patch: pytest.MonkeyPatch, room: int) -> None:
         write_atomically(path, data)
 
     patch.setattr(files, "write_atomically", write)
+
+
+def test_an_agent_that_can_open_no_file_takes_no_process_for_dead(lab: Lab, web: Vip) -> None:
+    lab.serve(web)
+    master, limits = lab.master, resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.open("/", os.O_RDONLY)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+    try:
+        said = [error_of(lab.listed), error_of(lambda: lab.apply(web)), error_of(lambda: lab.remove(web))]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert {error.message for error in said if error} == {"The device's files cannot be kept."}
+    assert len([error for error in said if error]) == 3
+    assert lab.master == master
+    assert lab.listed() == {web.id: Version(1, 1)}
+    assert request(web)[0] == 200
 
 
 def test_what_the_last_reload_knew_of_members_is_not_taken_for_new(

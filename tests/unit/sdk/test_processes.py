@@ -101,3 +101,17 @@ def test_the_port_of_a_stopped_process_is_free_at_once(tmp_path: Path, marker: s
             assert time.monotonic() < deadline
         processes.stop(pid, marker, 5)
         assert (LOOPBACK, port) not in listening()
+
+
+def test_processes_that_proc_hides_from_us_are_not_ours(marker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does when it is mounted with hidepid."""
+    read = Path.read_bytes
+
+    def hidden(path: Path) -> bytes:
+        if path == Path("/proc/1/cmdline"):
+            raise PermissionError
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", hidden)
+    assert processes.find(marker) == []
+    assert not processes.alive(1, marker)

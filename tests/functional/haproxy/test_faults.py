@@ -431,6 +431,8 @@ def test_an_agent_that_can_open_no_file_takes_no_process_for_dead(lab: Lab, web:
     os.close(lowest)
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
     try:
+        with pytest.raises(OSError, match="Too many open files"):
+            lab.driver._nodes[lab.device.id][1].process.running()
         said = [error_of(lab.listed), error_of(lambda: lab.apply(web)), error_of(lambda: lab.remove(web))]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)

@@ -98,6 +98,14 @@ class Namespace:
         """``ip`` inside."""
         return ip("-n", self.name, *words)
 
+    def has(self, link: str) -> bool:
+        """Whether there is a link of that name."""
+        try:
+            self.ip("link", "show", "dev", link)
+        except DriverError:
+            return False
+        return True
+
     def addresses(self, link: str) -> set[str]:
         """Those of a link, as ADDRESS/LENGTH; without what the kernel gave it by itself."""
         shown = json.loads(self.ip("-json", "address", "show", "dev", link) or "[]")

@@ -82,6 +82,8 @@ class Network:
         """:raises DriverError: the host lacks the interface, or the kernel what it takes."""
         self._make_bridge()
         outer, inner = self._ends(namespace)
+        if link(outer) is not None and not namespace.has(inner):
+            _delete(outer)  # of a namespace of the same name that is on its way out
         if link(outer) is None:
             ip("link", "add", "name", outer, "type", "veth", "peer", "name", inner, "netns", namespace.name)
         ip("link", "set", "dev", outer, "master", self.bridge, "up")
@@ -150,6 +152,14 @@ class Network:
         """Names of the pair: outside, inside."""
         mark = _hash(namespace.name, self.network_id)
         return f"lbo{mark}", f"lbi{mark}"
+
+
+def _delete(name: str) -> None:
+    try:
+        ip("link", "delete", "dev", name)
+    except DriverError:
+        if link(name) is not None:
+            raise
 
 
 def _announce(name: str, address: str) -> None:

@@ -181,7 +181,11 @@ def test_what_somebody_takes_away_is_noticed_and_put_back(wired: Wired, vips: tu
     ip("link", "delete", "dev", outer)
     noticed(first, second)
     assert wired.processes.reloads == reloads
+    # The process keeps the old one alive for a moment, with the links that it has.
     ip("netns", "delete", wired.namespace)
+    noticed(first, second)
+    ip("link", "delete", "dev", outer)
+    ip("link", "add", "name", outer, "type", "veth", "peer", "name", f"far{outer[3:]}")
     noticed(first, second)
 
 

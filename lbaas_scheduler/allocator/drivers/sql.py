@@ -171,7 +171,7 @@ def _births(changes: Changes) -> dict[str, Event]:
 
 
 def _require(conn: Connection, stored: Stored[Any]) -> None:
-    rev = conn.execute(tables.lock(type(stored.state)), tables.key_of(stored.state)).scalar_one_or_none()
+    rev = conn.execute(tables.lock(type(stored.state)), tables.identity_of(stored.state)).scalar_one_or_none()
     if rev != stored.rev:
         raise Collision([Clash(stored.state, "changed")])
 
@@ -185,7 +185,7 @@ def _rewrite(conn: Connection, changes: Changes, classes: Sequence[type[State]])
         if deleted:
             _delete(conn, cls, deleted)
         for stored, state in replaced:
-            values = tables.prefixed(tables.row_of(state)) | tables.key_of(stored.state) | {"k_rev": stored.rev}
+            values = tables.prefixed(tables.row_of(state)) | tables.identity_of(stored.state) | {"k_rev": stored.rev}
             values.pop("v_rev")
             if conn.execute(tables.update(cls), values).rowcount != 1:
                 raise Collision([Clash(stored.state, "changed")])
@@ -199,7 +199,7 @@ def _move_births(conn: Connection, touched: Sequence[Stored[Allocation]]) -> Non
 
 def _delete(conn: Connection, cls: type[State], deleted: Sequence[Stored[Any]]) -> None:
     if cls is Event:
-        rows = [tables.key_of(stored.state) for stored in deleted]
+        rows = [tables.identity_of(stored.state) for stored in deleted]
         conn.execute(tables.delete(Event), rows)
         conn.execute(tables.forget_births(), rows)
         return
@@ -207,7 +207,7 @@ def _delete(conn: Connection, cls: type[State], deleted: Sequence[Stored[Any]]) 
         read = [(stored.state.id, stored.rev) for stored in deleted]
         done = conn.execute(tables.delete_allocations(), {"ids": [id_ for id_, _ in read], "as_read": read}).rowcount
     else:
-        keys = [tables.key_of(stored.state) | {"k_rev": stored.rev} for stored in deleted]
+        keys = [tables.identity_of(stored.state) | {"k_rev": stored.rev} for stored in deleted]
         done = conn.execute(tables.delete(cls), keys).rowcount
     if done != len(deleted):
         raise Collision([Clash(stored.state, "changed") for stored in deleted])

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 import pytest
 
 from lbaas_scheduler.allocator.core.drivers import Clash, Collision, Query
-from lbaas_scheduler.allocator.core.states import Note
+from lbaas_scheduler.allocator.core.states import Allocation, Note, Pool
 
 
 def write(driver, note):
@@ -101,6 +101,36 @@ def test_what_changed_since_it_was_read_stops_everything(driver, how):
         driver.apply(txn.changes)
     assert caught.value.clashes == (Clash(stale.state, "changed"),)
     assert [stored.state.data for stored in driver.read(Query(Note))] == [b"newer"]
+
+
+@pytest.mark.parametrize("how", ["replace", "delete", "require"])
+@pytest.mark.parametrize(
+    "states",
+    [
+        (Note("t", "a"), Note("t", "a")),
+        (Pool("p1", "vlan", "cluster", "v", "d", {}), Pool("p2", "vlan", "cluster", "v", "d", {})),
+        (Allocation("a1", "vlan", "d", "5", -1, "p", "n", "1"), Allocation("a2", "vlan", "d", "5", -1, "p", "n", "2")),
+    ],
+    ids=["note", "pool", "allocation"],
+)
+def test_what_was_removed_and_written_anew_is_not_what_was_read(driver, how, states):
+    first, second = states
+    write(driver, first)
+    stale = driver.get(type(first), *first.key())
+    txn = driver.begin()
+    txn.delete(stale)
+    driver.apply(txn.changes)
+    write(driver, second)
+    txn = driver.begin()
+    txn.insert(Note("t", "b"))
+    if how == "replace":
+        txn.replace(stale, first)
+    else:
+        getattr(txn, how)(stale)
+    with pytest.raises(Collision) as caught:
+        driver.apply(txn.changes)
+    assert caught.value.clashes == (Clash(first, "changed"),)
+    assert driver.get(type(first), *first.key()).state == second
 
 
 def test_what_is_gone_since_it_was_read_stops_everything(driver):

@@ -329,5 +329,6 @@ class Leaf:
             txn.replace(self.existing, kept)
             txn.log(self._context.event("commit", terms.actor, self.known.pool, kept))
             self._built = kept
-        elif any(child.is_new for child in self.children):
+        elif self.parent or self.children:
+            # What comes with others may have gone with them. Costs nothing where nothing else is written.
             txn.require(self.existing)

@@ -192,6 +192,7 @@ class TestHolds:
         assert (held.status, allocator.usage(X).held) == ("held", 1)
         assert allocator.commit(held.id).status == "active"
         assert {grant.status for grant in allocator.list()} == {"active"}
+        assert [event.op for event in allocator.history()] == ["commit", "commit", "hold", "hold", "define"]
         clock.forward(3600)
         assert allocator.reconcile(dry_run=False).expired == []
 
@@ -205,7 +206,10 @@ class TestHolds:
     def test_a_hold_that_is_over_is_not_given_away_before_it_is_taken_back(self, allocator, clock):
         allocator.define(V, {"ranges": "5-5"})
         allocator.hold([vlan("n1")], 60)
-        clock.forward(61)
+        clock.forward(60)
+        assert allocator.reconcile(lambda _owner: False, dry_run=False, grace_seconds=0).expired == []
+        assert (allocator.usage(V).held, allocator.check()) == (1, [])
+        clock.forward(1)
         with pytest.raises(PoolExhausted):
             allocator.allocate(vlan("n2"))
         assert [finding.rule for finding in allocator.check()] == ["expired_hold"]
@@ -434,6 +438,7 @@ class TestBadInput:
             (vlan("n1", scope="galaxy"), "give cluster, tenant:ID or host:NAME"),
             (vlan("n1", options={}), "options belong to"),
             (Request("vlan", VIP, within=subnet("n1")), "for an address in a subnet"),
+            (Request("vlan", Owner("pool", "p1"), "v"), "Owner type 'pool' is a pool's own; give another one"),
             (Request("address", VIP, [], within=subnet("n1")), "leave its pool empty"),
             (Request("address", VIP, scope=[], within=subnet("n1")), r"The scope is \[\]; give a text"),
             (Request("address", VIP, within=subnet("n1"), options={"cidr": "10.0.0.0/8"}), "names cidr, which the subnet says"),

@@ -25,26 +25,26 @@ from lbaas_scheduler.errors import (
     StoreUnavailable,
     ValueInUse,
 )
-from tests.allocator_side import A, S, V, X, address, lowest, new_allocator, subnet, vlan
+from tests.allocator_side import A, S, V, X, address, lowest, new_allocator, subnet, vlan, vxlan
 
 W = Selector("vlan", "w")
 
 
 class Between(StateDriver):
-    """A store on which something happens right before, or after, the first transaction that is committed through it."""
+    """A store on which something happens right before, or after, the ``turn``-th transaction that is committed through it."""
 
     name = "between"
 
     def __init__(
-        self, driver: StateDriver, before: Callable[[], Any] | None = None, after: Callable[[], Any] | None = None
+        self, driver: StateDriver, before: Callable[[], Any] | None = None, after: Callable[[], Any] | None = None, turn: int = 1
     ) -> None:
         self._driver = driver
-        self._before, self._after = before, after
+        self._before, self._after, self._turn = before, after, turn
         self.max_operations = driver.max_operations
 
     def apply(self, changes: Changes) -> None:
-        before, after = self._before, self._after
-        self._before = self._after = None
+        self._turn -= 1
+        before, after = (self._before, self._after) if self._turn == 0 else (None, None)
         if before:
             before()
         self._driver.apply(changes)
@@ -70,7 +70,7 @@ class Between(StateDriver):
 @pytest.fixture
 def slow(driver, clock) -> Callable[..., ResourceAllocator]:
     """Makes an allocator that is overtaken once, by what it is given."""
-    return lambda before=None, after=None: new_allocator(Between(driver, before, after), clock)
+    return lambda before=None, after=None, turn=1: new_allocator(Between(driver, before, after, turn), clock)
 
 
 def away():
@@ -156,11 +156,14 @@ def test_the_last_value_is_given_once(allocator, slow):
     assert [grant.owner.id for grant in allocator.list(V)] == ["fast"]
 
 
-def test_a_quota_is_not_overdrawn_at_the_same_moment(allocator, slow):
-    allocator.define(V, {"ranges": "1-100", "quotas": {"anne": 1}})
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_a_quota_is_not_overdrawn_at_the_same_moment(allocator, slow, before):
+    allocator.define(V, {"ranges": "1-100", "quotas": {"anne": before + 1}})
+    for number in range(before):
+        allocator.allocate(vlan(f"n{number}", tenant_id="anne"))
     with pytest.raises(QuotaExceeded):
         slow(lambda: allocator.allocate(vlan("fast", tenant_id="anne"))).allocate(vlan("slow", tenant_id="anne"))
-    assert len(allocator.list(V)) == 1
+    assert len(allocator.list(V)) == before + 1
 
 
 def test_an_owner_asks_twice_at_the_same_moment(allocator, slow):
@@ -178,6 +181,68 @@ def test_a_subnet_is_not_pulled_away_under_a_new_address(allocator, slow):
     with pytest.raises(DependencyInUse):
         slow(lambda: allocator.allocate(address("p2", pool="", within=subnet("n1")))).release(first.within.id)
     assert allocator.check() == []
+
+
+def test_a_new_address_is_not_left_in_a_subnet_that_has_gone(allocator, slow):
+    allocator.define(S, {"cidr": "10.0.0.0/16", "alloc_len": 24})
+    there = allocator.allocate(subnet("n1"))
+    grant = slow(lambda: allocator.release(there.id)).allocate(address("p1", pool="", within=subnet("n1")))
+    assert (grant.within.created, [pool.parent_allocation_id for pool in allocator.pools("address")]) == (True, [grant.within.id])
+    assert allocator.check() == []
+
+
+def test_a_child_is_not_hung_on_a_parent_that_has_gone(allocator, slow):
+    allocator.define(V, {"ranges": "1-100"})
+    allocator.define(X, {"range": "1-10"})
+    there = allocator.allocate(vxlan())
+    # The first try finds out that the parent is there already.
+    grant = slow(lambda: allocator.release(there.id), turn=2).allocate(vxlan(children=(vlan(),)))
+    assert (grant.created, [child.kind for child in grant.children]) == (True, ["vxlan", "vlan"])
+    assert (len(allocator.list()), allocator.check()) == (3, [])
+
+
+def test_what_is_being_given_out_is_not_carved_out(allocator, slow):
+    allocator.define(A, {"cidr": "10.1.1.0/24"})
+    web = {"cidr": "10.1.1.0/24", "ranges": "10.1.1.50-10.1.1.60", "parent": "a"}
+    with pytest.raises(ValueInUse, match=r"10\.1\.1\.50 of address pool 'a' is in use"):
+        slow(lambda: allocator.allocate(address("p1", "10.1.1.50"))).define(Selector("address", "web"), web)
+    assert (len(allocator.pools()), allocator.check()) == (1, [])
+
+
+def test_a_pool_does_not_move_away_under_a_new_value(allocator, slow):
+    allocator.define(V, {"ranges": "1-100"})
+    with pytest.raises(PoolBusy, match="due to existing 1 vlans"):
+        slow(lambda: allocator.allocate(vlan())).redefine(V, {"ranges": "1-100", "physical_network": "other"})
+    assert allocator.check() == []
+
+
+def test_local_vlans_are_not_narrowed_under_a_new_one(allocator, slow):
+    lazy = lowest(range="1-10", local_vlans="1-18", capacity_check="lazy")
+    allocator.define(X, lazy)
+    allocator.define(Selector("vxlan", "y"), {**lazy, "range": "11-20"})
+    allocator.allocate(vxlan("mine"))
+    theirs = allocator.allocate(vxlan("theirs", pool="y"))
+    one = slow(lambda: (allocator.release(theirs.id), allocator.allocate(vxlan("late"))))
+    with pytest.raises(ValueInUse, match="2 of vxlan pool 'x' would be outside but is in use"):
+        one.redefine(X, {**lazy, "local_vlans": "1-1"})
+    assert allocator.check() == []
+
+
+def test_local_vlans_of_hosts_are_not_narrowed_under_a_new_one(allocator, slow):
+    per_host = lowest(range="1-10", local_vlan="per_host", local_vlans="1-9")
+    allocator.define(X, per_host)
+    with pytest.raises(ValueInUse, match="would be outside but is in use"):
+        slow(lambda: allocator.allocate(vxlan(host="h1"))).redefine(X, {**per_host, "local_vlans": "5-9"})
+    assert allocator.check() == []
+
+
+def test_a_hold_that_is_confirmed_in_the_last_moment_is_not_taken_back(allocator, slow, clock):
+    allocator.define(V, {"ranges": "1-100"})
+    (held,) = allocator.hold([vlan()], 60)
+    clock.forward(61)
+    report = slow(lambda: allocator.commit(held.id)).reconcile(dry_run=False)
+    assert (len(report.expired), len(report.failed)) == (1, 1)
+    assert allocator.get(held.id).status == "active"
 
 
 def test_what_was_changed_since_is_not_given_back(allocator, slow):

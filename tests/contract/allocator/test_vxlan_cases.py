@@ -102,6 +102,19 @@ def test_local_vlans_are_promised_once(allocator):
     assert sorted(pair(grant)[1] for grant in grants) == list(range(1, 11))
 
 
+def test_a_pool_that_promises_nothing_counts_by_what_it_took_or_not_at_all(allocator):
+    words, y = {"local_vlans": "1-10"}, Selector("vxlan", "y")
+    for policy, free in (("lazy", 7), ("off", 10)):
+        allocator.define(y, {"range": "101-200", "capacity_check": policy, **words})
+        for number in range(3):
+            allocator.allocate(vxlan(f"n{number}", pool="y"))
+        with pytest.raises(InvalidConfig, match=rf"\({free}\) is less than possible vxlans \({free + 1}\)"):
+            allocator.define(X, {"range": f"1-{free + 1}", **words})
+        allocator.define(X, {"range": f"1-{free}", **words})
+        for pool in (X, y):
+            allocator.undefine(pool, force=True)
+
+
 def test_local_vlans_stay_apart_from_the_uplinks(allocator):
     allocator.define(V, {"ranges": "100-200"})
     with pytest.raises(Overlap):

@@ -22,7 +22,7 @@ def move(context: Context, txn: Txn, pool: Pool, old: Definition | None, new: De
     if pool.parent_allocation_id:
         return  # alone in its domain
     _carve(context, txn, pool, old, new)
-    before, after = _claims(pool, old), _claims(pool, new)
+    before, after = claims_of(pool, old), claims_of(pool, new)
     for domain in sorted({claim.domain for claim in before | after}):
         _fence(txn, domain)
         present = txn.read(Query(Claim, prefix=(domain,)))
@@ -36,7 +36,7 @@ def move(context: Context, txn: Txn, pool: Pool, old: Definition | None, new: De
                 txn.insert(claim)
 
 
-def _claims(pool: Pool, definition: Definition | None) -> set[Claim]:
+def claims_of(pool: Pool, definition: Definition | None) -> set[Claim]:
     if definition is None:
         return set()
     return {
@@ -56,10 +56,10 @@ def _fence(txn: Txn, name: str) -> None:
 
 def _refuse_overlap(context: Context, txn: Txn, pool: Pool, claim: Claim, others: Iterable[Claim]) -> None:
     for other in others:
-        if other.pool_id == pool.id or other.hi < claim.lo or claim.hi < other.lo or _may_share(claim, other):
+        if other.pool_id == pool.id or other.hi < claim.lo or claim.hi < other.lo:
             continue
         owner = txn.first(Pool, "uid", other.pool_id)
-        if owner is None or _is_family(pool, claim, owner.state, other):
+        if owner is None or may_overlap(pool, claim, owner.state, other):
             continue
         kind = context.kind(owner.state.kind)
         prefix_len = -1 if owner.state.kind != "subnet" else 128
@@ -75,12 +75,10 @@ def _refuse_overlap(context: Context, txn: Txn, pool: Pool, claim: Claim, others
         )
 
 
-def _may_share(one: Claim, other: Claim) -> bool:
-    return one.role == other.role == "local"
-
-
-def _is_family(pool: Pool, claim: Claim, owner: Pool, other: Claim) -> bool:
-    """A pool lies inside the one it was carved out of."""
+def may_overlap(pool: Pool, claim: Claim, owner: Pool, other: Claim) -> bool:
+    """Local VLANs are shared, and a pool lies inside the one it was carved out of."""
+    if claim.role == other.role == "local":
+        return True
     if claim.role == "child" and other.role == "alloc":
         return bool(pool.config.get("parent") == owner.name and pool.scope == owner.scope)
     if claim.role == "alloc" and other.role == "child":

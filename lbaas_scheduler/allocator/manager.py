@@ -204,7 +204,7 @@ class ResourceAllocator:
 
     def check(self) -> Findings:
         """Whatever is not as it should be; see :mod:`lbaas_scheduler.allocator.checks`."""
-        return checks.run(self._context)
+        return [*checks.run(self._context), *checks.of_history(self._context)]
 
     def reconcile(self, probe: reconcile.Probe | None = None, **terms: Any) -> reconcile.Report:
         """See :func:`lbaas_scheduler.allocator.reconcile.reconcile`. Changes nothing unless ``dry_run=False``."""

@@ -260,6 +260,29 @@ class TestQuarantine:
         clock.forward(61)
         assert allocator.allocate(vlan("n2")).last_owner == ""
 
+    def test_what_rests_is_nobodys(self, allocator):
+        allocator.define(V, lowest(ranges="5-6", quarantine_seconds=60, quotas={"anne": 1}))
+        first = allocator.allocate(vlan("n1", tenant_id="anne"))
+        assert allocator.release(first.id) == 1
+        assert allocator.release_many([first.id]) == 0
+        for act in (allocator.release, allocator.get, allocator.commit):
+            with pytest.raises(NotAllocated):
+                act(first.id)
+        assert allocator.holder(V, 5) is None
+        assert allocator.list(owner=Owner("network", "n1")) == []
+        second = allocator.allocate(vlan("n1", tenant_id="anne"))
+        assert second.value == 6, "it does not count against a quota"
+        allocator.release(second.id)
+        assert allocator.undefine(V), "nor as use of its pool"
+        assert [event.op for event in allocator.history(V, limit=3)] == ["undefine", "purge", "purge"]
+
+    def test_what_lies_outside_by_now_does_not_rest(self, allocator):
+        allocator.define(V, lowest(ranges="5-6", quarantine_seconds=60))
+        grants = [allocator.allocate(vlan(name)) for name in ("n1", "n2")]
+        allocator.redefine(V, lowest(ranges="5-5", quarantine_seconds=60), drain=True)
+        allocator.release_many([grant.id for grant in grants])
+        assert [grant.value for grant in allocator.list(V, resting=True)] == [5]
+
     def test_its_owner_may_have_another_one_meanwhile(self, allocator):
         allocator.define(V, lowest(ranges="5-6", quarantine_seconds=60))
         allocator.release(allocator.allocate(vlan("n1")).id)
@@ -321,6 +344,13 @@ class TestQuotas:
         allocator.release(blue[0].id)
         allocator.allocate(vlan("n3", tenant_id="blue"))
 
+    def test_what_a_kind_adds_does_not_count(self, allocator):
+        allocator.define(X, {"range": "1-9", "quotas": {"*": 2}})
+        for name in ("n1", "n2"):
+            assert allocator.allocate(vxlan(name, tenant_id="anne")).children
+        with pytest.raises(QuotaExceeded):
+            allocator.allocate(vxlan("n3", tenant_id="anne"))
+
     def test_a_batch_counts_as_a_whole(self, allocator):
         allocator.define(V, {"ranges": "1-100", "quotas": {"blue": 2}})
         with pytest.raises(QuotaExceeded, match="3 more do not fit"):
@@ -374,6 +404,16 @@ class TestReconciling:
         assert allocator.reconcile(lambda _owner: False, dry_run=False).leaked == []
         assert allocator.usage(V).used == 1
 
+    def test_who_gave_everything_back_is_no_suspect_any_more(self, allocator, clock):
+        allocator.define(V, {"ranges": "1-100"})
+        for _ in range(2):
+            allocator.allocate(vlan("gone"))
+            report = allocator.reconcile(lambda _owner: False, dry_run=False, grace_seconds=60)
+            assert (report.suspects, report.leaked) == (["network gone"], [])
+            allocator.release_owner(Owner("network", "gone"))
+            clock.forward(61)
+            allocator.reconcile(lambda _owner: False, dry_run=False, grace_seconds=60)
+
     def test_nothing_is_freed_by_a_probe_that_fails_or_cannot_tell(self, allocator, clock):
         allocator.define(V, {"ranges": "1-10"})
         allocator.allocate(vlan("n1"))
@@ -403,14 +443,14 @@ class TestReconciling:
         txn = driver.begin()
         txn.delete(driver.first(Allocation, "id", grant.id))
         txn.commit()
-        assert [finding.rule for finding in allocator.check()] == ["no_parent"]
+        assert [finding.rule for finding in allocator.check()] == ["no_parent", "lost"]
         allocator.reconcile(dry_run=False)
-        assert allocator.check() == allocator.list() == []
+        assert ([finding.rule for finding in allocator.check()], allocator.list()) == (["lost"], [])
         allocator.allocate(vxlan("n1"))
         txn = driver.begin()
         txn.delete(driver.get(Pool, "vxlan", "cluster", "x"))
         txn.commit()
-        assert {finding.rule for finding in allocator.check()} == {"no_pool", "lost_claim"}
+        assert {finding.rule for finding in allocator.check()} == {"no_pool", "lost_claim", "lost"}
         allocator.reconcile(dry_run=False)
         assert allocator.list() == []
 
@@ -420,6 +460,11 @@ class TestReconciling:
         clock.forward(8 * 86_400)
         assert allocator.reconcile(dry_run=False).forgotten == 1
         assert allocator.allocate(vlan("n2"), request_id="r-1").created
+        assert len(allocator.history()) == 3
+        clock.forward(50 * 365 * 86_400)
+        assert allocator.reconcile(dry_run=False, history_days=0).forgotten == 1, "0 keeps it for ever"
+        assert allocator.reconcile(dry_run=False).forgotten == 3
+        assert (allocator.history(), len(allocator.list()), allocator.check()) == ([], 2, [])
 
 
 class TestBadInput:

@@ -232,6 +232,14 @@ def test_a_pool_inside_another_stays_inside(allocator):
         allocator.undefine(A)
 
 
+def test_the_gateway_goes_where_its_pool_goes(allocator):
+    config = lowest(cidr="10.1.1.0/24", gateway="10.1.1.1")
+    allocator.define(A, {**config, "address_scope": "one"})
+    allocator.redefine(A, {**config, "address_scope": "other"})
+    assert allocator.allocate(address("p1")).value == "10.1.1.2"
+    assert allocator.check() == []
+
+
 def test_what_is_in_use_is_not_carved_out(allocator):
     allocator.define(A, {"cidr": "10.1.1.0/24"})
     allocator.allocate(address("p1", "10.1.1.50"))

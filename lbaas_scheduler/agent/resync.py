@@ -134,20 +134,17 @@ class Resync:
 
     def _round(self, everything: bool, ids: set[str]) -> None:
         as_of = self._workers.ticket()
-        ours = self._ours()
+        ours = self._server.get_devices(self._host)
         gone = self._gone(everything, ids, ours)
         if gone:
             # Removing is worth a second look: a device may have been assigned to us while we compared.
-            ours |= self._ours()
+            ours |= self._server.get_devices(self._host)
             self._let_go(gone - ours.keys(), as_of)
         for device_id, sealed in ours.items():
-            if everything or device_id in ids:
+            if sealed is not None and (everything or device_id in ids):
                 self._submit(device_id, lambda sealed=sealed: self._compare(sealed))  # type: ignore[misc]
 
-    def _ours(self) -> dict[str, SealedDevice]:
-        return {sealed.device.id: sealed for sealed in self._server.get_devices(self._host)}
-
-    def _gone(self, everything: bool, ids: set[str], ours: Mapping[str, SealedDevice]) -> set[str]:
+    def _gone(self, everything: bool, ids: set[str], ours: Mapping[str, SealedDevice | None]) -> set[str]:
         if not everything:
             return ids - ours.keys()
         return (set(self._workers.held()) | set(self._strays())) - ours.keys()

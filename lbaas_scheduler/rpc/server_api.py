@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,9 +12,12 @@ import oslo_messaging
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.domain.devices import Device
+from lbaas_scheduler.errors import InvalidRequest
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.codec import decode_device, from_document, to_document
 from lbaas_scheduler.rpc.transport import delivering, get_client, service_context
+
+LOG = logging.getLogger(__name__)
 
 
 class Operation(StrEnum):
@@ -45,6 +49,14 @@ class SealedDevice:
     token: str = ""
 
 
+def _readable(document: Mapping[str, Any]) -> SealedDevice | None:
+    try:
+        return SealedDevice(*decode_device(document))
+    except InvalidRequest as error:
+        LOG.error("Device %s is left as it is: %s Is the server newer than this agent?", document["id"], error.message)
+        return None
+
+
 class ServerAPI:
     """Client of the servers' endpoint for agents, version 1.0.
 
@@ -59,10 +71,10 @@ class ServerAPI:
         """Heartbeat (cast): ``{host, binary, topic, agent_type, started_at, configurations, start_flag}``."""
         self._cast("report_state", state=dict(state))
 
-    def get_devices(self, host: str) -> list[SealedDevice]:
-        """All devices that the agent on ``host`` drives."""
+    def get_devices(self, host: str) -> dict[str, SealedDevice | None]:
+        """All devices that the agent on ``host`` drives, by id. None: this release cannot read the server's description of it."""
         documents = self._call("get_devices", host=host)
-        return [SealedDevice(*decode_device(document)) for document in documents]
+        return {from_document(str, document["id"]): _readable(document) for document in documents}
 
     def list_desired(self, host: str, device_id: str, marker: str | None, limit: int) -> list[Desired]:
         """The next ``limit`` lines after VIP id ``marker``, ordered by VIP id; a shorter answer is the last page."""

@@ -238,6 +238,19 @@ def test_a_local_device_that_is_no_longer_ours_is_purged_from_this_host(agent):
     wait_for(lambda: not agent.workers.held())
 
 
+def test_a_device_that_a_newer_server_describes_is_left_as_it_is_and_stops_no_other(agent, caplog):
+    agent.servers.assign(device("ours", "local"))
+    agent.servers.assign(device("good"))
+    agent.servers.want("good", deployment("v1"))
+    agent.servers.owned["ours"][1]["form"] = "container"
+    agent.local.content["ours"] = {"v2": Version(1, 1)}
+    agent.local.content["stray"] = {"v3": Version(1, 1)}
+    agent.start()
+    wait_for(lambda: "stray" not in agent.local.content and deployed(agent, "good"))
+    assert agent.local.content["ours"] == {"v2": Version(1, 1)}
+    assert "Device ours is left as it is: Device.form must be one of" in caplog.text
+
+
 def test_a_remote_device_that_is_no_longer_ours_is_forgotten_and_left_as_it_is(agent):
     agent.servers.assign(device())
     agent.servers.want("d1", deployment("v1"))

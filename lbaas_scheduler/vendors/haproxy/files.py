@@ -60,7 +60,8 @@ class DeviceFiles:
     @property
     def ours(self) -> bool:
         """Whether something of ours is in the folder."""
-        return any((self.folder / name).exists() for name in _OWN) or bool(self.vips()) or bool(self.held())
+        own = any((self.folder / name).exists() for name in _OWN)
+        return own or bool(self.vips() or self.held() or self._leftovers())
 
     def create(self) -> None:
         """Make the folder. In one that is there, remove what an agent that was killed left half written."""
@@ -162,12 +163,16 @@ class DeviceFiles:
             self.folder.rmdir()
         return left
 
+    def _leftovers(self) -> list[Path]:
+        """What a crash left of a validation, or of a file half written."""
+        return [*self.folder.glob(".new-*"), *self.folder.glob(".*.tmp")]
+
     def _sweep(self) -> None:
-        """Remove what a crash left of a validation, or of a file half written."""
-        for path in self.folder.glob(".new-*"):
-            shutil.rmtree(path)
-        for path in self.folder.glob(".*.tmp"):
-            path.unlink()
+        for path in self._leftovers():
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
     def _read(self, name: str) -> str | None:
         try:

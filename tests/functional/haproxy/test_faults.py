@@ -464,6 +464,11 @@ def test_what_a_killed_agent_left_half_written_goes_with_the_next_change(lab: La
     (lab.folder / ".pid.abc.tmp").touch()
     lab.serve(neighbour)
     assert [path.name for path in lab.folder.iterdir() if path.name.startswith(".")] == []
+    other = lab.folder.parent / documents.new_id()
+    (other / ".new-abc").mkdir(parents=True)
+    assert other.name in lab.driver.local_devices()
+    lab.driver.purge(other.name)
+    assert not other.exists()
 
 
 def test_damaged_files_cost_no_more_than_what_they_said(lab: Lab, web: Vip, neighbour: Vip) -> None:

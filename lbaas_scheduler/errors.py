@@ -26,7 +26,7 @@
     │   ├── OverQuota               the tenant has as many as it may have
     │   ├── DeviceInUse, ServiceTypeInUse
     │   ├── AlreadyDefined, ValueInUse, Overlap
-    │   ├── PoolBusy, PoolDraining, DependencyInUse
+    │   ├── PoolBusy, PoolDraining, DependencyInUse, OwnerLives
     │   └── StaleGeneration         somebody else changed the row first
     ├── Exhausted                   nothing is left to give
     │   ├── IpAddressGenerationFailure
@@ -256,6 +256,10 @@ class PoolDraining(Conflict):
 
 class DependencyInUse(Conflict):
     template = "{value} still carries {count} allocation(s) that depend on it; release them first, or force it."
+
+
+class OwnerLives(Conflict):
+    template = "{type} {id} lives and uses what would be released; delete the {type} instead, or force it."
 
 
 class StaleGeneration(Conflict):

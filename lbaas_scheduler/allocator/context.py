@@ -24,6 +24,9 @@ from lbaas_scheduler.errors import InvalidConfig, NotDefined
 
 MAX_KNOWN_POOLS = 10_000
 
+LONGEST_DOMAIN = 191
+"""Characters of a domain's name: of the column, which is a part of MariaDB's unique keys."""
+
 FRESH_SECONDS = 5.0
 """For how long a pool's quarantine time may be taken from memory."""
 
@@ -174,6 +177,16 @@ def normalised(kind: Resource, pool: Pool, config: object) -> Definition:
 
     :raises InvalidConfig: says what is wrong and what would be right.
     """
+    definition = _understood(kind, pool, config)
+    for part in definition.parts.values():
+        # Said here for any kind: not every store would refuse it, and one would cut it off.
+        if len(part.domain) > LONGEST_DOMAIN:
+            reason = f"its values would be unique in '{part.domain:.40}…', a name of {len(part.domain)} characters"
+            raise InvalidConfig(f"{reason}; {LONGEST_DOMAIN} are the most", kind=kind.kind)
+    return definition
+
+
+def _understood(kind: Resource, pool: Pool, config: object) -> Definition:
     if not isinstance(config, Mapping):
         text = "Invalid vxlan resource config." if kind.kind == "vxlan" else f"Invalid type for {kind.kind} resource config"
         raise InvalidConfig(text, kind=kind.kind)

@@ -16,7 +16,7 @@ from lbaas_scheduler.schemas.checker import shown
 
 Document = dict[str, Any]
 
-_FORCE: Document = {"force": {**wire.BOOLEAN, "description": "release what depends on it, too"}}
+_FORCE: Document = {"force": {**wire.BOOLEAN, "description": "release what depends on it, too, and even if its owner lives"}}
 _RELEASE: Document = {**SCOPE, "generation": schemas.GENERATION, **_FORCE}
 _LIST: Document = {
     **list_query(views.ALLOCATION.filters),

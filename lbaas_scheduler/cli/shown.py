@@ -37,6 +37,8 @@ def one(document: Mapping[str, Any]) -> tuple[tuple[str, ...], Row]:
 
 def _text(value: Any) -> str:
     if isinstance(value, Mapping):
+        if set(value) == {"type", "id"}:
+            return f"{value['type']}:{value['id']}"  # an owner, as it is written in a command
         return ", ".join(f"{name}={_nested(it)}" for name, it in value.items())
     if isinstance(value, list | tuple):
         lines = [_nested(it) for it in value]

@@ -14,9 +14,10 @@ from typing import Any
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 
-from lbaas_scheduler.allocator.api import AllocatorAPI
+from lbaas_scheduler.allocator.api import AllocatorAPI, owner_
+from lbaas_scheduler.allocator.core.requests import Owner
 from lbaas_scheduler.allocator.reconcile import Probe
-from lbaas_scheduler.errors import InvalidRequest, NotAllocated, NotAuthorized, NotDefined
+from lbaas_scheduler.errors import InvalidRequest, NotAllocated, NotAuthorized, NotDefined, OwnerLives
 from lbaas_scheduler.schemas import resources as schemas
 from lbaas_scheduler.schemas.checker import Schema, violation
 
@@ -107,29 +108,41 @@ class Resources:
     ) -> Document:
         """Give a value back. ``pool`` as in :meth:`commit`.
 
+        :param force: with what depends on it, and even if its owner lives.
         :raises StaleGeneration: it is not in the state any more that the caller speaks of.
+        :raises OwnerLives: a VIP, say, would go on using what somebody else may get.
         """
         _check_generation(generation)
         try:
-            self._check_pool(context, allocation_id, pool)
+            found = self._check_pool(context, allocation_id, pool)
         except NotAllocated:
             if missing_ok and context.is_admin:
                 return {"released": 0}
             raise
+        self._spare(Owner(**found["owner"]), force)
         asked = {"force": bool(force), "missing_ok": bool(missing_ok)}
         return self._allocator.release(allocation_id, generation, **asked, actor=_actor(context))
 
     def release_owner(self, context: RequestContext, owner: Words, force: bool = False) -> Document:
-        """Give back whatever an owner has, from whichever pools."""
+        """Give back whatever an owner has, from whichever pools.
+
+        :raises OwnerLives: as :meth:`release`.
+        """
         _only_admins(context, "release by owner")
+        self._spare(owner_(owner), force)
         return self._allocator.release_owner(owner, force=bool(force), actor=_actor(context))
 
     def release_value(self, context: RequestContext, pool: Words, value: Any, owner: Words) -> Document:
         """:raises NotAuthorized: it is not the owner's.
 
         :raises OutOfRange: the pool has no such value.
+        :raises OwnerLives: as :meth:`release`, which can be forced.
         """
-        return self._allocator.release_value(_seen(context, pool), value, owner, actor=_actor(context))
+        seen = _seen(context, pool)
+        # Whether somebody lives who has nothing there is none of the caller's business.
+        if self._allocator.allocations(seen, owner):
+            self._spare(owner_(owner))
+        return self._allocator.release_value(seen, value, owner, actor=_actor(context))
 
     def allocation(self, context: RequestContext, allocation_id: str, pool: Words | None = None) -> Document:
         """With its children. ``pool`` as in :meth:`commit`."""
@@ -197,6 +210,11 @@ class Resources:
         }
         _check("reconcile", {"dry_run": dry_run, **terms}, schemas.RECONCILE)
         return self._allocator.reconcile(probe=self._probe, dry_run=dry_run, **terms)
+
+    def _spare(self, owner: Owner, force: bool = False) -> None:
+        """:raises OwnerLives: it does, and must not lose what it has."""
+        if self._probe is not None and not force and self._probe(owner):
+            raise OwnerLives(type=owner.type, id=owner.id)
 
     def _check_pool(self, context: RequestContext, allocation_id: str, pool: Words | None) -> Document:
         """The allocation.

@@ -196,7 +196,7 @@ class Release(ShowCommand):
         parser.add_argument("--generation", type=integer, metavar="N", help="only if it is in this state of it")
         parser.add_argument("--value", type=plain, metavar="VALUE", help="the value, with --owner")
         parser.add_argument("--owner", type=owner, metavar="TYPE:ID", help="whose it is; alone: all that this owner has")
-        parser.add_argument("--force", action="store_true", help="release what depends on it, too")
+        parser.add_argument("--force", action="store_true", help="release what depends on it, too, and even if its owner lives")
 
     def take_action(self, arguments: argparse.Namespace) -> Card:
         if arguments.id is not None:

@@ -27,11 +27,11 @@ NOBODY = RequestContext(user_id="x", roles=["member"], is_admin=False)
 
 V = {"kind": "vlan", "name": "v"}
 OWN = {**V, "scope": "tenant:anne"}
-BLUE = {"type": "network", "id": "blue"}
+BLUE, ALIVE = {"type": "network", "id": "blue"}, {"type": "network", "id": "alive"}
 
 
 def probe(owner: Owner) -> bool | None:
-    return owner.id != "dead"
+    return {"dead": False, "alive": True}.get(owner.id)
 
 
 @pytest.fixture
@@ -81,6 +81,15 @@ def test_everything_over_the_bus(client: AllocatorClient) -> None:
     assert client.release(ADMIN, grant["id"], 1) == {"released": 1}
     assert client.release(ADMIN, grant["id"], missing_ok=True) == {"released": 0}
     assert client.release_value(ADMIN, V, held["value"], BLUE) == {"released": 1}
+    (used,) = client.allocate(ADMIN, [{"kind": "vlan", "pool": "v", "owner": ALIVE}])
+    for refused in (
+        lambda: client.release(ADMIN, used["id"]),
+        lambda: client.release_value(ADMIN, V, used["value"], ALIVE),
+        lambda: client.release_owner(ADMIN, ALIVE),
+    ):
+        with pytest.raises(errors.OwnerLives, match="network alive lives"):
+            refused()
+    assert client.release(ADMIN, used["id"], force=True) == {"released": 1}
     client.allocate(ADMIN, [{"kind": "vlan", "pool": "v", "owner": {"type": "network", "id": "dead"}}])
     assert client.reconcile(ADMIN)["dry_run"]
     leaked = [len(client.reconcile(ADMIN, dry_run=False)["leaked"]) for _ in range(2)]
@@ -135,6 +144,7 @@ def test_whoever_is_no_administrator_sees_and_takes_what_is_his(client: Allocato
         lambda: client.release(ANNE, foreign, pool=V, missing_ok=True),
         lambda: client.commit(ANNE, foreign, pool=V),
         lambda: client.release_value(ANNE, {**V, "scope": "cluster"}, 1, BLUE),
+        lambda: client.release_value(ANNE, V, 20, ALIVE),
         lambda: client.allocate(ANNE, [{"kind": "vlan", "pool": "v", "scope": "cluster", "owner": BLUE}]),
     ):
         with pytest.raises(errors.NotFound):

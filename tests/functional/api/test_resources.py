@@ -113,6 +113,24 @@ def test_a_load_balancer_gets_all_that_it_asks_for_at_once_or_nothing(own_any_ho
     assert {it["owner"]["type"] for it in house.get(f"{POOLS}/allocations", ADMIN).json["allocations"]} <= {"pool"}
 
 
+def test_what_a_living_vip_uses_is_given_back_by_force_only(house: House) -> None:
+    vip = house.vip()
+    owner = f"owner_type=vip&owner_id={vip['id']}"
+    (address,) = house.get(f"{POOLS}/allocations?{owner}", ADMIN).json["allocations"]
+    pool = next(it for it in house.get(POOLS, ADMIN).json["resources"] if it["id"] == address["pool_id"])
+    path = f"{POOLS}/address/{pool['name']}"
+    by_value = {"release": {"value": address["value"], "owner": address["owner"]}}
+    for refused in (
+        house.delete(f"{POOLS}/allocations?{owner}", ADMIN),
+        house.delete(f"{path}/allocations/{address['id']}?scope={pool['scope']}", ADMIN),
+        house.post(f"{path}/release?scope={pool['scope']}", by_value, ADMIN),
+    ):
+        assert error_of(refused) == (409, "OwnerLives"), refused.text
+        assert vip["id"] in refused.text
+    assert house.get(f"{POOLS}/allocations?{owner}", ADMIN).json["allocations"] == [address]
+    assert house.delete(f"{POOLS}/allocations?{owner}&force=true", ADMIN).json == {"released": 1}
+
+
 def test_a_fifth_of_all_networks_has_more_vnis_than_vlans(house: House) -> None:
     define(house, "vxlan", "wide", range="5000-16777215", local_vlan="none")
     assert take(house, f"{POOLS}/vxlan/wide", value=16_777_215)["value"] == 16_777_215

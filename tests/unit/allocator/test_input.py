@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from lbaas_scheduler.allocator.api import AllocatorAPI
 from lbaas_scheduler.allocator.core.requests import Owner, Request, Selector
+from lbaas_scheduler.allocator.core.resource import Definition
+from lbaas_scheduler.allocator.core.states import Pool
 from lbaas_scheduler.allocator.drivers.memory import MemoryDriver
+from lbaas_scheduler.allocator.kinds.vlan import Vlan
 from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.errors import InvalidConfig, InvalidRequest, LBaaSError, NotAllocated, NotDefined
 from tests.allocator_side import V, X, new_allocator, vlan, vxlan
@@ -111,3 +118,19 @@ def test_a_request_id_whose_answer_was_given_back_says_so(allocator):
     allocator.release(grant.id)
     with pytest.raises(NotAllocated, match=f"Request id 'r1' was answered with {grant.id}, which was given back since"):
         allocator.allocate(vlan(), request_id="r1")
+
+
+class Wordy(Vlan):
+    """A kind of somebody else's, whose domains have names of any length."""
+
+    def define(self, pool: Pool, config: Mapping[str, Any]) -> Definition:
+        definition = super().define(pool, {})
+        part = replace(definition.main, domain="d" * config["length"])
+        return replace(definition, config=dict(config), parts={"": part})
+
+
+def test_a_kind_cannot_name_a_domain_that_a_store_would_cut_off():
+    allocator = ResourceAllocator(MemoryDriver(), {"vlan": Wordy()})
+    with pytest.raises(InvalidConfig, match="name of 192 characters; 191 are the most"):
+        allocator.define(V, {"length": 192})
+    assert allocator.define(V, {"length": 191}).state == "active"

@@ -57,7 +57,8 @@ class ResourceAllocator:
     def within(self, driver: StateDriver) -> ResourceAllocator:
         """The same allocator inside of somebody's transaction: what it does is done when that commits, and undone with it.
 
-        :param driver: from ``SqlDriver.bound(connection)``, of the same database.
+        :param driver: from ``SqlDriver.bound(connection)``, of the same database; or ``briefly()`` of a store of its own, where
+            each step is done at once.
         """
         inside = ResourceAllocator.__new__(ResourceAllocator)
         inside._context = self._context.on(driver)

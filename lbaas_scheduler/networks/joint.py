@@ -27,6 +27,11 @@ class Joint:
         return isinstance(self.allocator.driver, SqlDriver)
 
     def inside(self, conn: Connection) -> ResourceAllocator:
-        """The allocator, in the transaction of ``conn`` if that can be."""
+        """The allocator, in the transaction of ``conn`` if that can be; else in a hurry, as rows are locked meanwhile."""
         driver = self.allocator.driver
-        return self.allocator.within(driver.bound(conn)) if isinstance(driver, SqlDriver) else self.allocator
+        return self.allocator.within(driver.bound(conn)) if isinstance(driver, SqlDriver) else self.hurried
+
+    @property
+    def hurried(self) -> ResourceAllocator:
+        """The allocator for what can be done later as well."""
+        return self.allocator.within(self.allocator.driver.briefly())

@@ -101,7 +101,7 @@ class LocalConnector(NetworkConnector):
         if held is None:
             return
         try:
-            self._joint.allocator.commit(held, actor=ACTOR)
+            self._joint.hurried.commit(held, actor=ACTOR)
         except (NotAllocated, StaleGeneration):
             self._take_late(reservation)
         except Unavailable as error:
@@ -112,7 +112,7 @@ class LocalConnector(NetworkConnector):
         if held is None:
             return  # nothing was written
         try:
-            self._joint.allocator.release(held, missing_ok=True, actor=ACTOR)
+            self._joint.hurried.release(held, missing_ok=True, actor=ACTOR)
         except Unavailable as error:
             LOG.warning("Address %s is given back when its hold is over: %s", reservation.address, error.message)
 

@@ -104,13 +104,14 @@ class Segments:
 
     def _settle(self, device_id: str, network_id: str) -> None:
         """Make what the store has agree with what the database says, while nobody can change that."""
-        allocator, owner = self._joint.allocator, owner_of(device_id, network_id)
-        if not allocator.list(owner=owner):
+        owner = owner_of(device_id, network_id)
+        if not self._joint.allocator.list(owner=owner):
             # Asked before anything is locked, so that a store that does not answer keeps nobody else waiting.
             return
 
         def work(conn: Connection) -> None:
             schedulable.lock(conn, [device_id])
+            allocator = self._joint.inside(conn)
             if not device_networks.wired(conn, device_id, [network_id]):
                 allocator.release_owner(owner, actor=ACTOR)
                 return

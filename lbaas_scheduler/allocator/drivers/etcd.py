@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 from etcd3gw.exceptions import Etcd3Exception
@@ -26,12 +28,15 @@ from lbaas_scheduler.allocator.core.drivers import (
     refuse_too_large,
 )
 from lbaas_scheduler.allocator.core.states import Event, S, State, from_document, to_document
-from lbaas_scheduler.allocator.drivers.etcd_client import Access, EtcdClient, chunks, decode, encode, text_of
+from lbaas_scheduler.allocator.drivers.etcd_client import TRIES, Access, EtcdClient, chunks, decode, encode, text_of
 from lbaas_scheduler.allocator.drivers.etcd_watch import Watcher
 from lbaas_scheduler.errors import StoreUnavailable
 
 MAX_OPERATIONS = 128
 """etcd's ``--max-txn-ops``, unless its operator raised it: compares, and puts and deletes, of one transaction."""
+
+BRIEF_SECONDS = 2.0
+"""How long somebody in a hurry waits for a member's answer."""
 
 PAGE = 1_000
 """Keys that are read at once."""
@@ -56,9 +61,10 @@ class EtcdDriver(StateDriver):
     name: ClassVar[str] = "etcd"
     max_operations: int
 
-    def __init__(self, access: Access, namespace: str = "", max_operations: int = MAX_OPERATIONS) -> None:
+    def __init__(self, access: Access, namespace: str = "", max_operations: int = MAX_OPERATIONS, tries: int = TRIES) -> None:
         self.max_operations = max_operations
-        self._client = EtcdClient(access)
+        self._access = access
+        self._client = EtcdClient(access, tries)
         self._namespace = namespace
 
     @classmethod
@@ -103,8 +109,18 @@ class EtcdDriver(StateDriver):
     def watch(self, query: Query[S], stop: threading.Event, ready: threading.Event) -> Iterator[Change[S]]:
         return Watcher(self._client, query.cls, self._key, keys.bounds(query), self._stored).run(stop, ready)
 
+    def briefly(self) -> EtcdDriver:
+        return self._brief
+
+    @cached_property
+    def _brief(self) -> EtcdDriver:
+        access = replace(self._access, timeout_seconds=min(self._access.timeout_seconds, BRIEF_SECONDS))
+        return EtcdDriver(access, self._namespace, self.max_operations, tries=len(access.endpoints))
+
     def close(self) -> None:
         self._client.close()
+        if "_brief" in self.__dict__:
+            self._brief.close()
 
     # --- reading ------------------------------------------------------------------------------------------------------------
 

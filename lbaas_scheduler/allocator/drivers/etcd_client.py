@@ -77,10 +77,14 @@ class Access:
 
 
 class EtcdClient:
-    """Thread-safe: each thread has a connection of its own, which is faster than sharing one."""
+    """Thread-safe: each thread has a connection of its own, which is faster than sharing one.
 
-    def __init__(self, access: Access) -> None:
+    :param tries: of a request, each at the next member.
+    """
+
+    def __init__(self, access: Access, tries: int = TRIES) -> None:
         self._access = access
+        self._tries = tries
         self._local = threading.local()
         self._current = 0
         self._token = ""
@@ -94,7 +98,7 @@ class EtcdClient:
         """
         body = json.dumps(payload)
         last: Exception | None = None
-        for turn in range(TRIES):
+        for turn in range(self._tries):
             if turn:
                 pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**turn)
                 time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # spreads retries, guards nothing

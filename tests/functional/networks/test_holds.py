@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ import pytest
 from oslo_config import cfg
 
 from lbaas_scheduler.allocator.core.requests import Owner, Selector
-from lbaas_scheduler.allocator.drivers.etcd import EtcdDriver
+from lbaas_scheduler.allocator.drivers.etcd import BRIEF_SECONDS, EtcdDriver
 from lbaas_scheduler.allocator.drivers.etcd_client import Access
 from lbaas_scheduler.allocator.manager import ResourceAllocator
 from lbaas_scheduler.conf import allocator as options
@@ -23,6 +24,7 @@ from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.domain.devices import VLAN, Interface
 from lbaas_scheduler.errors import StoreUnavailable
+from lbaas_scheduler.networks import segments
 from lbaas_scheduler.networks.upkeep import Census, OwnerProbe, Upkeep
 from tests.allocator_side import KINDS, Clock, wipe
 from tests.database import open_database
@@ -46,6 +48,10 @@ class Shop:
         options.register_opts(conf)
         connector, database = self.lab.connector, self.lab.database
         self.upkeep = Upkeep(self.lab.allocator, connector.segments, database, conf, self.seconds)
+
+    def close(self) -> None:
+        self.driver.close()
+        self.lab.database.dispose()
 
     def seconds(self) -> float:
         return self.clock.at.timestamp()
@@ -72,8 +78,7 @@ class Shop:
 def shop(sqlite_tables_url: str, etcd_server: Any) -> Iterator[Shop]:
     shop = Shop(sqlite_tables_url, etcd_server)
     yield shop
-    shop.driver.close()
-    shop.lab.database.dispose()
+    shop.close()
 
 
 def test_what_a_dead_server_held_for_nothing_is_given_back_when_its_time_is_over(shop: Shop) -> None:
@@ -172,6 +177,30 @@ def test_nobody_waits_for_a_lock_while_etcd_does_not_answer(shop: Shop, monkeypa
         assert asked == [True], "once, and with nothing locked"
     shop.tend(1)
     assert shop.taken() == {"address": "active"}
+
+
+def test_a_placement_gives_up_early_where_etcd_falls_silent_while_its_device_is_locked(
+    sqlite_tables_url: str, own_etcd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(sqlite_tables_url, own_etcd)
+    begun: list[float] = []
+
+    def fall_silent(*arguments: Any) -> None:
+        own_etcd.daemon.signal(signal.SIGSTOP)
+        begun.append(time.monotonic())
+        define(*arguments)
+
+    define = segments._define
+    monkeypatch.setattr(segments, "_define", fall_silent)
+    try:
+        with pytest.raises(StoreUnavailable):
+            shop.lab.vip()
+        shop.lab.database.write(lambda conn: schedulable.lock(conn, ["wired"]))
+        # Once for the segment, once for giving the address back.
+        assert time.monotonic() - begun[0] < 3 * BRIEF_SECONDS
+    finally:
+        own_etcd.daemon.signal(signal.SIGCONT)
+        shop.close()
 
 
 def _address(shop: Shop, vip: Body) -> tuple[Selector, str]:

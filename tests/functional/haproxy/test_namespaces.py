@@ -162,6 +162,20 @@ def test_a_device_serves_in_its_namespace_for_as_long_as_it_has_a_vip(wired: Wir
     assert list(Path(f"/sys/class/net/{wired.usual['interface']}/brif").iterdir()) == []
 
 
+def test_ipv6_addresses_are_had_beside_ipv4_ones_and_found_again(wired: Wired, vips: tuple[Vip, Vip], bridge: str) -> None:
+    first, second = vips
+    prefix = f"fd{uuid.uuid4().hex[:2]}:{uuid.uuid4().hex[:4]}:0:0"
+    ip("address", "add", f"{prefix}::1/64", "dev", bridge, "nodad")
+    # Not in the spelling of the kernel.
+    sixth = replace(second, address=f"{prefix.upper()}:0:0:0:10", subnet_cidr=f"{prefix}::/64")
+    wired.wirings[sixth.id] = wired.usual | {"network_id": documents.new_id(), "gateway_ip": f"{prefix}::1"}
+    wired.serve(first, sixth)
+    assert [request(vip)[0] for vip in (first, sixth)] == [200, 200]
+    assert wired.listed() == {vip.id: Version(1, 1) for vip in (first, sixth)}
+    wired.serve(first, sixth)
+    assert wired.listed() == {vip.id: Version(1, 2) for vip in (first, sixth)}
+
+
 def test_what_somebody_takes_away_is_noticed_and_put_back(wired: Wired, vips: tuple[Vip, Vip], net: str) -> None:
     first, second = vips
     wired.serve(first, second)

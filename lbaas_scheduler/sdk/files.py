@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
+import threading
 from pathlib import Path
+from weakref import WeakValueDictionary
+
+from lbaas_scheduler.errors import ConfigurationError
 
 
 def write_atomically(path: Path, data: bytes | str, mode: int = 0o600) -> None:
@@ -27,3 +32,46 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o600) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+class Claim:
+    """A folder that no other process may claim, for as long as the object lives. See :func:`claim`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+
+_claims: WeakValueDictionary[tuple[int, int], Claim] = WeakValueDictionary()
+_claiming = threading.Lock()
+
+
+def claim(folder: Path, option: str) -> Claim:
+    """Have a folder to ourselves, and make it if need be: an agent takes what another one keeps there for leftovers of its own.
+
+    The claim ends with the process at the latest, however that ends. Within one process there may be any number of them.
+
+    :param option: that names the folder, for the error.
+    :raises ConfigurationError: another process has it, or it cannot be had at all.
+    """
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with _claiming:
+            return _claimed(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
+    except BlockingIOError as error:
+        raise ConfigurationError(f"{option}: another agent uses {folder}; each needs a folder of its own.") from error
+    except OSError as error:
+        raise ConfigurationError(f"{option}: {error.strerror}: {folder}.") from error
+
+
+def _claimed(descriptor: int) -> Claim:
+    made = Claim(descriptor)
+    found = os.fstat(descriptor)
+    key = found.st_dev, found.st_ino
+    if (held := _claims.get(key)) is not None:
+        return held
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _claims[key] = made
+    return made

@@ -13,6 +13,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipS
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import DriverError, InvalidRequest
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
+from lbaas_scheduler.sdk.files import claim
 from lbaas_scheduler.vendors.envoy import extra, options
 from lbaas_scheduler.vendors.envoy.folder import folder_of, sweep
 from lbaas_scheduler.vendors.envoy.node import Node
@@ -32,6 +33,7 @@ class EnvoyDriver(AgentDriver):
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._settings = options.read(conf)
+        self._claim = claim(self._settings.state_path, "[envoy] state_path")
         sweep(self._settings.state_path)
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()

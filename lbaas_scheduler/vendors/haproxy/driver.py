@@ -11,6 +11,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipS
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import ConfigurationError, DriverError, InvalidRequest
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
+from lbaas_scheduler.sdk.files import claim
 from lbaas_scheduler.vendors.haproxy import options, words
 from lbaas_scheduler.vendors.haproxy.extra import Extra
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
@@ -41,10 +42,7 @@ class HaproxyDriver(AgentDriver):
         if found is None or found < OLDEST:
             what = "not HAProxy" if found is None else "HAProxy " + ".".join(map(str, found))
             raise ConfigurationError(f"[haproxy] binary: {self.settings.binary} is {what}; HAProxy 2.6 or newer is needed.")
-        try:
-            self.settings.state_path.mkdir(mode=0o755, parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigurationError(f"[haproxy] state_path: {error.strerror}: {self.settings.state_path}.") from error
+        self._claim = claim(self.settings.state_path, "[haproxy] state_path")
         self._nodes: dict[str, tuple[threading.Lock, Node]] = {}
         self._lock = threading.Lock()
 

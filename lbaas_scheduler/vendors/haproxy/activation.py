@@ -15,6 +15,9 @@ from lbaas_scheduler.vendors.haproxy.stats import Ledger
 
 LOG = logging.getLogger(__name__)
 
+CLOSING_SECONDS = 1.0
+"""How long the sockets of a process that has ended may stay open: the kernel closes them a moment later."""
+
 
 class Activation:
     def __init__(self, files: DeviceFiles, process: HaproxyProcess, ledger: Ledger) -> None:
@@ -27,6 +30,7 @@ class Activation:
         if self.process.running():
             return True
         self.process.stop()
+        until(lambda: not self._unlistenable(), CLOSING_SECONDS)
         return False
 
     def activate(self) -> None:

@@ -70,6 +70,14 @@ def test_a_killed_process_comes_back_with_everything_when_one_vip_changes(
     assert send(other).status == 200
 
 
+def took(thief: socket.socket, victim: Vip) -> bool:
+    try:
+        thief.bind((victim.address, victim.protocol_port))
+    except OSError:
+        return False
+    return True
+
+
 def test_a_vip_whose_port_was_taken_while_the_process_was_dead_is_no_longer_listed(
     driver: EnvoyDriver, device: Device, state_path: Path, web: Vip
 ) -> None:
@@ -78,7 +86,7 @@ def test_a_vip_whose_port_was_taken_while_the_process_was_dead_is_no_longer_list
     kill(state_path, device)
     with socket.socket() as thief:
         thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        thief.bind((robbed.address, robbed.protocol_port))
+        wait_until(lambda: took(thief, robbed))  # the port of a process that was killed just now may still be open
         thief.listen()
         assert set(driver.list_deployed(device)) == {web.id}
         assert send(web).status == 200

@@ -7,10 +7,12 @@ import os
 import resource
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -24,8 +26,11 @@ from lbaas_scheduler.vendors.haproxy import files, listeners, words
 from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed
 from lbaas_scheduler.vendors.haproxy.runtime import Runtime, RuntimeUnavailable, ServerState
 from tests.functional.haproxy.lab import Lab, alive, request
+from tests.rig.waiting import wait_for
 
 NOT_APPLIED = Version(0, 0)
+
+E = TypeVar("E", bound=Exception)
 
 
 @contextmanager
@@ -33,7 +38,8 @@ def taken(port: int) -> Iterator[None]:
     """Somebody else listens on the port, and would share it with anybody who lets them."""
     with socket.socket() as stranger:
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        stranger.bind(("127.0.0.1", port))
+        # One of a process that was killed just now may still be open.
+        wait_for(lambda: error_of(lambda: stranger.bind(("127.0.0.1", port)), OSError) is None, 5)
         stranger.listen()
         yield
 
@@ -155,6 +161,19 @@ def test_a_start_puts_aside_the_vip_whose_port_is_taken_meanwhile(lab: Lab, web:
     lab.serve(neighbour)
     assert request(neighbour)[0] == 200
     assert set(lab.listed().values()) == {Version(1, 2), Version(1, 4)}
+
+
+def test_a_port_that_closes_a_moment_after_its_process_is_waited_for(lab: Lab, web: Vip, neighbour: Vip) -> None:
+    lab.serve(web, neighbour)
+    lab.kill(lab.master)
+    with socket.socket() as dying:
+        wait_for(lambda: error_of(lambda: dying.bind(("127.0.0.1", neighbour.protocol_port)), OSError) is None, 5)
+        closing = threading.Timer(0.3, dying.close)
+        closing.start()
+        lab.serve(web)
+        closing.join()
+    assert request(neighbour)[0] == 200
+    assert lab.listed() == {web.id: Version(1, 2), neighbour.id: Version(1, 1)}
 
 
 def test_a_file_that_no_longer_loads_does_not_keep_the_others_from_starting(lab: Lab, web: Vip, neighbour: Vip) -> None:
@@ -404,10 +423,10 @@ def test_a_full_disk_is_said_and_costs_no_traffic(lab: Lab, web: Vip, neighbour:
     assert lab.listed() == {web.id: Version(1, 1), neighbour.id: Version(1, lab.revision)}
 
 
-def error_of(call: Callable[[], object]) -> DriverError | None:
+def error_of(call: Callable[[], object], kind: type[E] = DriverError) -> E | None:  # type: ignore[assignment]
     try:
         call()
-    except DriverError as error:
+    except kind as error:
         return error
     return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from lbaas_scheduler.api import pages, wire
@@ -10,7 +9,9 @@ from lbaas_scheduler.api.asked import checked
 from lbaas_scheduler.api.crud import Shape, list_of, list_query, one_of
 from lbaas_scheduler.api.operations import Call, Operation
 from lbaas_scheduler.domain.moves import Cause, MoveState
-from lbaas_scheduler.schemas import common
+from lbaas_scheduler.schemas import common, converters
+from lbaas_scheduler.schemas.access import Fields, listing, projected
+from lbaas_scheduler.schemas.attributes import Attribute, Noun
 
 TAG = "Moves"
 
@@ -71,26 +72,26 @@ EVACUATION: Document = {
 _GIVES: Document = {"type": "object", "properties": {"evacuation": EVACUATION}, "required": ["evacuation"]}
 
 
+_NOUN = Noun(
+    SHAPE.name,
+    SHAPE.collection,
+    {
+        **dict.fromkeys(("device_id", *SHAPE.filters), Attribute(wire.FILTER_TEXT, convert=converters.lower)),
+        "service": Attribute(wire.FILTER_TEXT),
+        "state": Attribute(_STATES),
+    },
+)
+"""As a filter, ``device_id`` is the device that a resource comes from or goes to."""
+
+
 def _index(call: Call) -> Document:
-    """The last move of each resource. ``device_id``: from or to this device."""
-    filters = {name: values for name, values in call.query.filters.items() if name != "device_id"}
-    devices = call.query.filters.get("device_id", [])
-    pages.check({"device_id": devices}, {"device_id": wire.FILTER_TEXT})
-    pages.check(filters, SHAPE.filters)
-    only = devices[0] if len(devices) == 1 else None
-    found = pages.matching(_all(call, only, filters.get("state", [])), filters, SHAPE.filters)
-    wanted = [it for it in found if not devices or {it["source_id"], it["target_id"]} & set(devices)]
-    return pages.answer(call, SHAPE.collection, pages.in_memory(wanted, _VIEW, "resource_id"), "resource_id")
+    """The last move of each resource."""
 
+    def search(fields: Fields | None, **asked: Any) -> list[Document]:
+        found = call.services.devices.fleet.search_moves(call.context, listing(call.context, _NOUN, **asked))
+        return [projected(move, fields) for move in found]
 
-def _all(call: Call, device_id: str | None, states: Sequence[str]) -> list[Document]:
-    """From or to the device, in one of the states: most moves are over, and of no interest to who asks what is under way."""
-    found: list[Document] = []
-    marker = None
-    while some := call.services.devices.fleet.get_moves(call.context, device_id, states, marker):
-        found += some
-        marker = some[-1]["resource_id"]
-    return found
+    return pages.answer(call, SHAPE.collection, search, "resource_id")
 
 
 def _show(call: Call) -> Document:

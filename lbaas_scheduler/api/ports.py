@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NoReturn
 
 from lbaas_scheduler.api import pages, wire
 from lbaas_scheduler.api.crud import FIELDS, Shape, list_of, list_query, part_of
 from lbaas_scheduler.api.operations import Call, Operation
+from lbaas_scheduler.db import ports
+from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.errors import PortNotFound, ServicePortInUse
-from lbaas_scheduler.schemas import common
-from lbaas_scheduler.schemas.access import projected
+from lbaas_scheduler.schemas import common, converters
+from lbaas_scheduler.schemas.access import Fields, listing, projected
+from lbaas_scheduler.schemas.attributes import Attribute, Noun
 
 TAG = "Ports"
-
-OWNER = "neutron:LOADBALANCER"
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _VIEW: dict[str, Any] = {
@@ -36,21 +38,20 @@ SHAPE = Shape(
     filters=dict.fromkeys(("id", "name", "tenant_id", "network_id", "device_id", "device_owner", "status"), wire.FILTER_TEXT),
 )
 
-_KEYS = {"id": "port_id", "device_id": "id"}
-"""Filter → the attribute of a VIP that it is."""
-
-_OF_VIPS = ["id", "tenant_id", "port_id", "subnet_id", "address", "admin_state_up", "status"]
+_ANY_CASE = Attribute(wire.FILTER_TEXT, convert=converters.lower)
+_NOUN = Noun(
+    SHAPE.name,
+    SHAPE.collection,
+    {
+        **dict.fromkeys(("id", "name", "network_id", "device_id"), _ANY_CASE),
+        **dict.fromkeys(("tenant_id", "device_owner"), Attribute(wire.FILTER_TEXT)),
+        "status": Attribute(wire.FILTER_TEXT, convert=converters.upper),
+    },
+)
 
 
 def _index(call: Call) -> dict[str, Any]:
-    filters = call.query.filters
-    pages.check(filters, SHAPE.filters)
-    # What most clients ask for: the port of one VIP.
-    of_vips = {theirs: [it.lower() for it in filters[ours]] for ours, theirs in _KEYS.items() if ours in filters}
-    possible = {name: [it for it in ids if common.is_uuid(it)] for name, ids in of_vips.items()}
-    found = _ports(call, possible) if all(possible.values()) else []
-    wanted = pages.matching(found, filters, SHAPE.filters)
-    return pages.answer(call, SHAPE.collection, pages.in_memory(wanted, SHAPE.filters))
+    return pages.answer(call, SHAPE.collection, partial(_search, call))
 
 
 def _read(call: Call) -> dict[str, Any]:
@@ -63,31 +64,23 @@ def _delete(call: Call) -> NoReturn:
 
 
 def _port(call: Call) -> dict[str, Any]:
-    found = _ports(call, {"port_id": [call.ids["id"]]}) if common.is_uuid(call.ids["id"]) else []
+    found = _search(call, filters={"id": [call.ids["id"]]})
     if not found:
         raise PortNotFound(id=call.ids["id"])
     return found[0]
 
 
-def _ports(call: Call, filters: dict[str, Any]) -> list[dict[str, Any]]:
-    """Two statements, however many ports."""
-    vips = call.services.balancers.get_vips(call.context, filters, _OF_VIPS)
-    subnets = call.services.networks.get_subnets(call.context, fields=["id", "network_id"]) if vips else []
-    networks = {subnet["id"]: subnet["network_id"] for subnet in subnets}
-    return [_document(vip, networks.get(vip["subnet_id"])) for vip in vips]
+def _search(call: Call, fields: Fields | None = None, **asked: Any) -> list[dict[str, Any]]:
+    """One statement, however many ports, and one for a marker."""
+    wanted = listing(call.context, _NOUN, **asked)
+    rows = call.services.database.read(lambda conn: ports.rows(conn, wanted))
+    return [projected(_document(row), fields) for row in rows]
 
 
-def _document(vip: dict[str, Any], network_id: str | None) -> dict[str, Any]:
+def _document(row: AnyRow) -> dict[str, Any]:
     return {
-        "id": vip["port_id"],
-        "name": f"vip-{vip['id']}",
-        "tenant_id": vip["tenant_id"],
-        "network_id": network_id,
-        "device_id": vip["id"],
-        "device_owner": OWNER,
-        "admin_state_up": vip["admin_state_up"],
-        "status": "ACTIVE" if vip["status"] in ("ACTIVE", "PENDING_UPDATE") else "DOWN",
-        "fixed_ips": [{"subnet_id": vip["subnet_id"], "ip_address": vip["address"]}],
+        **{name: getattr(row, name) for name in _VIEW if name != "fixed_ips"},
+        "fixed_ips": [{"subnet_id": row.subnet_id, "ip_address": row.address}],
     }
 
 

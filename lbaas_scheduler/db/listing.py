@@ -13,19 +13,21 @@ from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.errors import InvalidRequest
 
 Columns = Mapping[str, sa.ColumnElement[Any]]
-"""Attribute → what stands for it in SQL. Must have ``id``."""
+"""Attribute → what stands for it in SQL."""
 
 
-def matching(conn: Connection, base: AnySelect, columns: Columns, listing: Listing) -> AnySelect:
+def matching(conn: Connection, base: AnySelect, columns: Columns, listing: Listing, key: str = "id") -> AnySelect:
     """``base``, narrowed to what ``listing`` asks for. Costs a statement where there is a marker, else none.
 
+    :param key: the attribute that markers are, and that breaks ties.
     :raises InvalidRequest: an attribute that is no column, or a marker that is not in the list.
     """
     query = base.where(*_conditions(columns, listing))
-    keys = _order(columns, listing)
+    order = _order(columns, listing, key)
     if listing.marker is not None:
-        query = query.where(_after(_marker_values(conn, query, columns, keys, listing.marker), keys))
-    query = query.order_by(*(key.desc() if descending else key.asc() for key, descending in keys))
+        wanted = query.where(columns[key] == listing.marker)
+        query = query.where(_after(_marker_values(conn, wanted, order, listing.marker), order))
+    query = query.order_by(*(column.desc() if descending else column.asc() for column, descending in order))
     return query if listing.limit is None else query.limit(listing.limit)
 
 
@@ -60,9 +62,9 @@ def _one_of(column: sa.ColumnElement[Any], values: Sequence[Any]) -> sa.ColumnEl
     return sa.or_(column.in_(given), column.is_(None))
 
 
-def _order(columns: Columns, listing: Listing) -> list[tuple[sa.ColumnElement[Any], bool]]:
-    sorts = [(name, descending) for name, descending in listing.sorts if name != "id"]
-    sorts.append(("id", dict(listing.sorts).get("id", False)))
+def _order(columns: Columns, listing: Listing, key: str) -> list[tuple[sa.ColumnElement[Any], bool]]:
+    sorts = [(name, descending) for name, descending in listing.sorts if name != key]
+    sorts.append((key, dict(listing.sorts).get(key, False)))
     return [(_sortable(_column(columns, name)), descending != listing.page_reverse) for name, descending in sorts]
 
 
@@ -76,9 +78,8 @@ def _sortable(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
 
 
 def _marker_values(
-    conn: Connection, query: AnySelect, columns: Columns, keys: Sequence[tuple[sa.ColumnElement[Any], bool]], marker: str
+    conn: Connection, wanted: AnySelect, keys: Sequence[tuple[sa.ColumnElement[Any], bool]], marker: str
 ) -> Sequence[Any]:
-    wanted = query.where(columns["id"] == marker)
     row = conn.execute(wanted.with_only_columns(*(key for key, _ in keys), maintain_column_froms=True)).one_or_none()
     if row is None:
         raise InvalidRequest(reason=f"marker '{marker}' is not in the list", attribute="marker")

@@ -317,7 +317,7 @@ vips = table(
     required("description", Name, ""),
     sa.Column("subnet_id", Id, nullable=False, index=True),
     required("address", sa.String(64)),
-    required("port_id", Id),
+    sa.Column("port_id", Id, nullable=False, index=True),
     required("protocol", sa.String(16)),
     required("protocol_port", sa.Integer),
     sa.Column("pool_id", Id, index=True),

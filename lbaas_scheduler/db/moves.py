@@ -62,7 +62,7 @@ def targets(conn: sa.Connection, resource_ids: Collection[str]) -> dict[str, str
 
 def get(conn: sa.Connection, resource_id: str) -> Move | None:
     row = conn.execute(sa.select(moves).where(moves.c.resource_id == resource_id)).one_or_none()
-    return None if row is None else _move(row)
+    return None if row is None else from_row(row)
 
 
 def page(
@@ -78,7 +78,7 @@ def page(
     if after is not None:
         later = sa.and_(c.created_at == after.created_at, c.resource_id > after.resource_id)
         query = query.where(sa.or_(c.created_at > after.created_at, later))
-    return [_move(row) for row in conn.execute(query)]
+    return [from_row(row) for row in conn.execute(query)]
 
 
 def off_device(conn: sa.Connection, device_id: str, limit: int) -> tuple[dict[str, int], list[Move]]:
@@ -87,7 +87,7 @@ def off_device(conn: sa.Connection, device_id: str, limit: int) -> tuple[dict[st
     counted = sa.select(c.state, sa.func.count().label("number")).where(c.source_id == device_id).group_by(c.state)
     waiting = sa.select(moves).where(c.source_id == device_id, c.state.in_(_BUSY), c.error != "")
     counts = {row.state: row.number for row in conn.execute(counted)}
-    return counts, [_move(row) for row in conn.execute(waiting.order_by(c.created_at, c.resource_id).limit(limit))]
+    return counts, [from_row(row) for row in conn.execute(waiting.order_by(c.created_at, c.resource_id).limit(limit))]
 
 
 def count_deploying(conn: sa.Connection, device_id: str | None = None) -> int:
@@ -147,7 +147,7 @@ def claim_queued(conn: sa.Connection, now: datetime, limit: int, later: Callable
         due = due.where(moves.c.cause != Cause.FAILURE)
     taken = []
     for row in conn.execute(due.order_by(moves.c.due_at, moves.c.resource_id).limit(limit)).all():
-        move = _move(row)
+        move = from_row(row)
         claim = sa.update(moves).where(_is(move), moves.c.due_at == move.due_at)
         again_at = later(move.attempts)
         if conn.execute(claim.values(due_at=again_at, attempts=move.attempts + 1)).rowcount:
@@ -185,7 +185,7 @@ def drop_queued(conn: sa.Connection, source_id: str, causes: Collection[Cause]) 
 def overdue(conn: sa.Connection, now: datetime, limit: int) -> list[Move]:
     """Moves whose target had time enough."""
     late = sa.select(moves).where(moves.c.state == MoveState.DEPLOYING, moves.c.due_at <= now)
-    return [_move(row) for row in conn.execute(late.order_by(moves.c.due_at).limit(limit))]
+    return [from_row(row) for row in conn.execute(late.order_by(moves.c.due_at).limit(limit))]
 
 
 def arrive(conn: sa.Connection, resource_id: str, target_id: str) -> bool:
@@ -374,7 +374,7 @@ def _columns(move: Move) -> dict[str, Any]:
     }
 
 
-def _move(row: Any) -> Move:
+def from_row(row: Any) -> Move:
     return Move(
         resource_id=row.resource_id,
         id=row.id,

@@ -10,11 +10,12 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_context.context import RequestContext
 
-from lbaas_scheduler.db import device_checks, evacuations, moves
+from lbaas_scheduler.db import device_checks, evacuations, move_lists, moves
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.breaker import CircuitBreaker
 from lbaas_scheduler.devices.monitor import Monitor
 from lbaas_scheduler.devices.registry import Registry
+from lbaas_scheduler.domain.listing import Listing
 from lbaas_scheduler.domain.moves import BalancePlan, Evacuation, Move, MoveState, Transfer
 from lbaas_scheduler.errors import InvalidRequest, NotAuthorized, NotFound
 from lbaas_scheduler.plugins.fleet.balancing import Balancing
@@ -132,6 +133,11 @@ class FleetOperations:
             return moves.page(conn, size, device_id, wanted, after)
 
         return [_move(move) for move in self._database.read(read)]
+
+    def search_moves(self, context: RequestContext, listing: Listing) -> list[Document]:
+        """The last move of each resource, in pages as other nouns have them; see :func:`db.move_lists.search`."""
+        _only_admins(context)
+        return [_move(move) for move in self._database.read(lambda conn: move_lists.search(conn, listing))]
 
     def get_move(self, context: RequestContext, resource_id: str) -> Document:
         """The last move of a resource.

@@ -75,12 +75,12 @@ class Trail:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Trail:
-        """The reverse of :meth:`to_document`, after a trip through JSON."""
+        """The reverse of :meth:`to_document`, after a trip through JSON. What a newer server wrote beside it is left out."""
         named = {
-            "rejections": tuple(Rejection(**it) for it in document["rejections"]),
-            "considered": tuple(Considered(**it) for it in document.get("considered", ())),
+            "rejections": tuple(Rejection(**_known(Rejection, it)) for it in document.get("rejections", ())),
+            "considered": tuple(Considered(**_known(Considered, it)) for it in document.get("considered", ())),
         }
-        return cls(**{**document, **named})
+        return cls(**{**_known(cls, document), **named})
 
     def extended(self, rejections: Sequence[Rejection]) -> Trail:
         """The same with further rejections, within the bound."""
@@ -107,6 +107,11 @@ class Trail:
         refused = f", refused: {self.summary().rstrip('.')}" if self.dropped else ""
         rule = f"; placement rule '{self.rule}' applied" if self.rule else ""
         return f"{picked}{against} ({examined}{refused}{rule})."
+
+
+def _known(kind: type[Rejection | Considered | Trail], document: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the document is a field of the value."""
+    return {name: document[name] for name in kind.__slots__ if name in document}
 
 
 def _document(value: Rejection | Considered | Trail) -> dict[str, Any]:

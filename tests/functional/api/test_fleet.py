@@ -117,6 +117,22 @@ def test_what_no_agent_has_confirmed_is_listed_with_its_error(house: House) -> N
     assert row["error"] == "the disk is full"
 
 
+def test_a_decision_of_a_newer_server_is_shown_as_far_as_it_is_understood(house: House) -> None:
+    vip = house.vip()
+    there = models.placements.c.resource_id == vip["id"]
+
+    def work(conn: sa.Connection) -> None:
+        trail = conn.execute(sa.select(models.placements.c.trail).where(there)).scalar_one()
+        considered = [{**it, "colour": "red"} for it in trail["considered"]]
+        refused = [{"device_id": "d", "device_name": "d", "code": "zone", "reason": "r", "colour": "red"}]
+        new = {**trail, "considered": considered, "rejections": refused, "colour": "red"}
+        conn.execute(sa.update(models.placements).where(there).values(trail=new))
+
+    house.database.write(work)
+    (placement,) = _fleet(house)["placements"]
+    assert "least_loaded took box" in placement["why"]
+
+
 def test_only_administrators_see_it(house: House) -> None:
     for path in ("/fleet", OVERVIEW):
         assert house.get(path, ADMIN).status_code == 200, path

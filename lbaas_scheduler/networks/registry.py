@@ -164,7 +164,7 @@ class NetworkRegistry:
             _check_own(context, row)
             changed = dict(values)
             if "allocation_pools" in changed:
-                changed["allocation_pools"] = _pools(changed["allocation_pools"], rules.parse_cidr(row.cidr))
+                changed["allocation_pools"] = _pools(changed["allocation_pools"], rules.Subnet.of(row).cidr)
             if changed:
                 networks.update_subnet(conn, id, changed)
             after = _find_subnet(conn, context, id)
@@ -232,7 +232,7 @@ def _check_own(context: RequestContext, row: AnyRow) -> None:
 
 def _check_apart(conn: Connection, network_id: str, cidr: rules.Network) -> None:
     for row in networks.subnets_of(conn, network_id):
-        other = rules.parse_cidr(row.cidr)
+        other = rules.Subnet.of(row).cidr
         if other.version == cidr.version and cidr.overlaps(other):
             raise Conflict(reason=f"{cidr} overlaps {other}, subnet {row.id} of the same network", subnet_id=row.id)
 

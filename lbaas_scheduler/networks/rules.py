@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,20 @@ Range = tuple[int, int]
 
 _MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 """IPv4 addresses as IPv6 ones (RFC 4291, section 2.5.5.2): the same to whoever reads them."""
+
+_NO_HOSTS: Mapping[Network, str] = {
+    ipaddress.ip_network(cidr): why
+    for cidr, why in (
+        ("0.0.0.0/8", "addresses that mean 'this network'"),
+        ("169.254.0.0/16", "link-local addresses"),
+        ("224.0.0.0/4", "multicast addresses"),
+        ("240.0.0.0/4", "reserved addresses"),
+        ("::/128", "the unspecified address"),
+        ("fe80::/10", "link-local addresses"),
+        ("ff00::/8", "multicast addresses"),
+    )
+}
+"""Blocks without an address that can be one host's, beyond its link (RFC 6890, RFC 4291), and what they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +101,10 @@ def _checked(cidr: Network) -> Network:
         raise InvalidRequest(reason=f"cidr {cidr} is every address there is; write a network", attribute="cidr")
     if cidr.version == 6 and cidr.overlaps(_MAPPED):
         raise InvalidRequest(reason=f"cidr {cidr} has IPv4 addresses in it ({_MAPPED}); write the IPv4 network", attribute="cidr")
+    for block, what in _NO_HOSTS.items():
+        if block.version == cidr.version and cidr.overlaps(block):
+            reason = f"cidr {cidr} has {what} in it ({block}), which no host can have; write a network of unicast addresses"
+            raise InvalidRequest(reason=reason, attribute="cidr")
     return cidr
 
 

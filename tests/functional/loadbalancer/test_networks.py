@@ -224,7 +224,20 @@ def test_a_subnet_without_a_pool_gets_one_with_its_first_vip(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cidr", "words"), [("0.0.0.0/0", "every address"), ("::/0", "every address"), ("::ffff:0:0/96", "IPv4")]
+    ("cidr", "words"),
+    [
+        ("0.0.0.0/0", "every address"),
+        ("::/0", "every address"),
+        ("::ffff:0:0/96", "IPv4"),
+        ("0.1.0.0/24", "'this network'"),
+        ("169.254.7.0/24", "link-local addresses"),
+        ("224.0.0.0/24", "multicast addresses in it .224.0.0.0/4., which no host can have"),
+        ("128.0.0.0/1", "link-local addresses"),
+        ("255.255.255.0/24", "reserved addresses"),
+        ("::/120", "the unspecified address"),
+        ("fe80::/64", "link-local addresses"),
+        ("ff02::/16", "multicast addresses"),
+    ],
 )
 def test_a_network_that_is_none_is_refused(lab: Lab, cidr: str, words: str) -> None:
     with pytest.raises(errors.InvalidRequest, match=words):

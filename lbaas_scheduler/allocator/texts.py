@@ -51,11 +51,18 @@ def check_owner(owner: Owner) -> None:
         raise InvalidRequest(f"Owner type '{INFRA}' is a pool's own; give another one", what="owner type")
 
 
+def _check_tenant(tenant_id: str) -> None:
+    """As every noun of the API has it: ASCII without blanks; "" = nobody's."""
+    check_text("tenant id", tenant_id, may_be_empty=True)
+    if not tenant_id.isascii() or " " in tenant_id:
+        raise InvalidRequest(f"The tenant id {tenant_id!r:.80} holds a blank or characters beyond ASCII", what="tenant id")
+
+
 def check_request(request: Request) -> None:
     """:raises InvalidRequest: names what is wrong."""
     check_owner(request.owner)
     check_text("slot", request.slot, may_be_empty=True)
-    check_text("tenant id", request.tenant_id, may_be_empty=True)
+    _check_tenant(request.tenant_id)
     check_text("host", request.host, may_be_empty=True)
     if "#" in request.slot:
         raise InvalidRequest(f"The slot '{request.slot}' holds a '#', which is kept for the parts of a value", slot=request.slot)

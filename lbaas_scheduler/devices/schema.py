@@ -16,6 +16,8 @@ import jsonschema
 from lbaas_scheduler.domain.devices import FLAT, VLAN, VXLAN
 from lbaas_scheduler.domain.statuses import AdminState, Form
 from lbaas_scheduler.errors import InvalidRequest
+from lbaas_scheduler.schemas import common
+from lbaas_scheduler.schemas.checker import Validator
 
 MAX_AMOUNT = 10**12
 """Largest total of a resource class: used × 10,000 stays far inside 64 bits."""
@@ -148,7 +150,7 @@ CHANGEABLE: dict[str, Any] = {
 FIXED: dict[str, Any] = {
     "service": _text(64, 1),
     "device_type": _text(64, 1),
-    "tenant_id": _nullable(_text(255, 1)),
+    "tenant_id": _nullable(common.TENANT),
 }
 
 READ_ONLY = frozenset({"id", "status", "status_description", "usage", "agent", "generation", "created_at", "updated_at"})
@@ -173,7 +175,7 @@ def check(noun: str, schema: Mapping[str, Any], attributes: Any) -> None:
     :raises InvalidRequest: names the attribute that is wrong, and what would be right; never what was given.
     """
     whole = {"type": "object", "description": "an object", "additionalProperties": False, **schema}
-    errors = jsonschema.Draft202012Validator(whole).iter_errors(attributes)
+    errors = Validator(whole).iter_errors(attributes)
     first = min(errors, key=lambda error: [str(step) for step in error.absolute_path], default=None)
     if first is not None:
         raise InvalidRequest(_sentence(first, noun))

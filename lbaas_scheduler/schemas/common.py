@@ -20,7 +20,13 @@ UUID: Schema = {
     "description": "a UUID",
 }
 TEXT: Schema = {"type": "string", "maxLength": MAX_NAME, "pattern": PRINTABLE_TEXT, "description": "text without NUL"}
-TENANT: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[!-~]+$", "description": "a tenant's id"}
+TENANT: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": MAX_NAME,
+    "pattern": "^[!-~]+$",
+    "description": f"a tenant's id (1 to {MAX_NAME} ASCII characters, none of them a space or a control character)",
+}
 BOOLEAN: Schema = {"type": "boolean"}
 ADDRESS: Schema = {
     "type": "string",

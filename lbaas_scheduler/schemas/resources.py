@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lbaas_scheduler.schemas import common
+
 Document = dict[str, Any]
 
 KIND: Document = {
@@ -52,7 +54,7 @@ _OBJECTS: Document = {"type": "array", "items": {"type": "object"}, "description
 _ASKED: Document = {
     "owner": OWNER,
     "slot": _text(128),
-    "tenant_id": _text(255),
+    "tenant_id": {**common.TENANT, "minLength": 0, "pattern": "^[!-~]*$", "description": "a tenant's id; empty = nobody's"},
     "value": VALUE,
     "host": _text(128),
     "children": _OBJECTS,

@@ -9,6 +9,7 @@ from typing import Any
 from lbaas_scheduler.devices.schema import check
 from lbaas_scheduler.errors import InvalidRequest
 from lbaas_scheduler.plugins.device_scheduler import wishes
+from lbaas_scheduler.schemas import common
 
 MAX_POSITION = 1_000_000
 MAX_VALUES = 100
@@ -28,7 +29,7 @@ def _some(description: str, **schema: Any) -> dict[str, Any]:
 _MATCH = {
     "type": ["object", "null"],
     "properties": {
-        "tenant_id": _some("the id of a tenant"),
+        "tenant_id": _some(**common.TENANT),
         "network_id": _some("the id of a network"),
         "subnet_id": _some("the id of a subnet"),
         "protocol": _some("the name of a protocol (TCP, HTTP, HTTPS)"),

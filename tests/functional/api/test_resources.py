@@ -69,6 +69,16 @@ def test_a_pool_lives_its_life(own_any_house: House) -> None:
     assert [event["value"] for event in events if event["op"] == "commit"] == [101]
 
 
+def test_a_tenant_is_named_here_as_everywhere(house: House) -> None:
+    define(house, ranges="1-9")
+    for wrong in ("a b", "a\n", "\x1b"):
+        asked = {"owner": BLUE, "tenant_id": wrong}
+        assert house.post(f"{VLAN}/allocations", {"allocation": asked}, ADMIN).status_code == 400
+        many = [{"kind": "vlan", "pool": "v", **asked}]
+        assert house.post(f"{POOLS}/allocations", {"allocations": {"requests": many}}, ADMIN).status_code == 400
+    assert len({take(house, slot=it, tenant_id=it)["value"] for it in ("", "blue")}) == 2
+
+
 def test_a_pool_in_use_is_drained_or_forced_or_stays(house: House) -> None:
     define(house, ranges="1-9")
     taken = take(house)

@@ -153,9 +153,9 @@ def test_a_wrong_wish_is_refused_when_it_is_written(lab: Lab, options: Body, sai
             "must be a port from 1 to 65535 or a range",
         ),
         ({"name": "x", "wishes": {"zone": "z"}, "match": {"protocol_port": 0}}, "must be a port from 1 to 65535 or a range"),
-        (
-            {"name": "x", "wishes": {"zone": "z"}, "match": {"tenant_id": []}},
-            "match.tenant_id must be the id of a tenant, or a list",
+        *(
+            ({"name": "x", "wishes": {"zone": "z"}, "match": {"tenant_id": wrong}}, "match.tenant_id must be a tenant's id")
+            for wrong in ([], "a b", ["a\n"])
         ),
         ({"name": "x", "wishes": {"zone": "z"}, "match": {"colour": "red"}}, "unknown attribute 'colour'; known are name, "),
         ({"name": "x", "wishes": {"zone": "z"}, "position": -1}, "position must be an integer from 0"),

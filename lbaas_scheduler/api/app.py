@@ -18,7 +18,22 @@ from lbaas_scheduler.api.metrics import RequestMeter
 from lbaas_scheduler.api.operations import UUID_IN_PATH, Call, Operation, Raw, Services
 from lbaas_scheduler.api.routes import ROUTES
 from lbaas_scheduler.conf.api import KEYSTONE
-from lbaas_scheduler.errors import LBaaSError, NotFound, Unavailable
+from lbaas_scheduler.errors import (
+    AgentNotFound,
+    DeviceNotFound,
+    HealthMonitorNotFound,
+    LBaaSError,
+    MemberNotFound,
+    NetworkNotFound,
+    NotFound,
+    PlacementRuleNotFound,
+    PoolNotFound,
+    PortNotFound,
+    ServiceTypeNotFound,
+    SubnetNotFound,
+    Unavailable,
+    VipNotFound,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -84,7 +99,7 @@ class Runner:
             context=caller,
             url=f"{req.prefix}{req.path}",
             root=req.prefix,
-            ids={name: _id(operation, text) for name, text in ids.items()},
+            ids={name: _id(operation, req.uri_template or "", name, text) for name, text in ids.items()},
             query=queries.parse(req.params),
             body=self._body(operation, req),
         )
@@ -111,14 +126,33 @@ def _answer(resp: falcon.Response, operation: Operation, result: Any) -> None:
         resp.data, resp.content_type = json.dumps(result).encode(), falcon.MEDIA_JSON
 
 
-def _id(operation: Operation, text: str) -> str:
+_MISSING: Mapping[str, Callable[..., NotFound]] = {
+    "vips": VipNotFound,
+    "pools": PoolNotFound,
+    "members": MemberNotFound,
+    "health_monitors": HealthMonitorNotFound,
+    "networks": NetworkNotFound,
+    "subnets": SubnetNotFound,
+    "ports": PortNotFound,
+    "service-types": ServiceTypeNotFound,
+    "agents": AgentNotFound,
+    "devices": DeviceNotFound,
+    "placement-rules": PlacementRuleNotFound,
+    "moves": partial(NotFound, resource="Move of resource"),
+}
+"""The collection before a variable of a path → what is said of an object that is not in it."""
+
+
+def _id(operation: Operation, path: str, name: str, text: str) -> str:
     """A variable of the path. A database need not be asked for what it may choke on.
 
-    :raises NotFound: nothing can be called so.
+    :raises NotFound: nothing can be called so. It reads as of something that could be and is not.
     """
     wanted = text.lower() if operation.ids is UUID_IN_PATH else text
     if re.fullmatch(operation.ids["pattern"], wanted, re.ASCII) is None:
-        raise NotFound(resource=operation.tag, id=ascii(text[:64]))
+        collection = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
+        missing = _MISSING.get(collection, partial(NotFound, resource=operation.tag.removesuffix("s")))
+        raise missing(id=ascii(text[:64])[1:-1])
     return wanted
 
 

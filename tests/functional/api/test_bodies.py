@@ -8,7 +8,9 @@ from typing import Any
 import falcon.testing
 import pytest
 
-from tests.functional.api.house import ADMIN, House
+from lbaas_scheduler.api.operations import UUID_IN_PATH
+from lbaas_scheduler.api.routes import ROUTES
+from tests.functional.api.house import ADMIN, ANNE, House, error_of
 
 POOLS = "/v2.0/lb/pools"
 
@@ -108,6 +110,23 @@ def test_an_id_that_cannot_be_is_not_found(house: House, path: str, id_: str) ->
     answer = house.get(f"/v2.0/{path}/{id_}", ADMIN)
     assert answer.status_code == 404
     assert answer.json["NeutronError"]["message"]
+
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+
+
+def test_an_id_that_cannot_be_reads_as_one_that_is_not_there(house: House) -> None:
+    for path, methods in ROUTES.items():
+        one, _, several = path.partition("{id}")
+        if "GET" not in methods or "{" in one + several or path == one or methods["GET"].ids is not UUID_IN_PATH:
+            continue
+        for who in (ADMIN, ANNE):
+            right, answer = (house.get(f"{one}{id_}{several}", who) for id_ in (UNKNOWN, "no-uuid"))
+            if right.status_code == 200:
+                continue  # a list of what is on something, which is empty
+            said = answer.json["NeutronError"]
+            assert (answer.status_code, said["type"]) == error_of(right), path
+            assert said["message"] == right.json["NeutronError"]["message"].replace(UNKNOWN, "no-uuid"), path
 
 
 def test_every_answer_has_a_request_id_and_errors_are_json(house: House) -> None:

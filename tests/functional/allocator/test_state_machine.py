@@ -300,7 +300,6 @@ def test_any_order_of_operations_does_what_the_model_does(store, request, tmp_pa
         terms = settings(
             max_examples=EXAMPLES[store] * (10 if SOAK else 1),
             stateful_step_count=30,
-            deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
         )

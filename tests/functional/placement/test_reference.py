@@ -106,7 +106,7 @@ def fits(device: Device, name: str, amount: int) -> bool:
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fleet=st.lists(registered(), max_size=8), request_=requests)
 def test_the_engine_agrees_with_a_reference(database: Database, algorithm: str, fleet: list[Registered], request_: Any) -> None:
     fleet = [replace(it, device=replace(it.device, id=f"d{number}", name=f"d{number}")) for number, it in enumerate(fleet)]

@@ -56,7 +56,7 @@ def tried(act: Any) -> Any:
     return None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(configs, values, values)
 def test_a_definition_and_what_is_asked_of_it(config: tuple[str, dict[str, Any]], value: Any, name: Any) -> None:
     api = AllocatorAPI(new_allocator(MemoryDriver()))
@@ -76,7 +76,7 @@ def test_a_definition_and_what_is_asked_of_it(config: tuple[str, dict[str, Any]]
     assert api.check() == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.one_of(values, st.lists(requests, max_size=2)))
 def test_wild_requests(asked: Any) -> None:
     api = AllocatorAPI(new_allocator(MemoryDriver()))

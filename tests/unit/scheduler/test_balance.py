@@ -71,7 +71,7 @@ def test_the_same_fleet_gives_the_same_plan() -> None:
     assert plan(bins, anywhere, 0.1, 100) == plan(bins, anywhere, 0.1, 100)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=4), st.integers(1, 3))
 def test_no_plan_of_fewer_moves_reaches_the_bound(counts: list[int], tolerated: int) -> None:
     bins = fleet(*counts)
@@ -84,7 +84,7 @@ def test_no_plan_of_fewer_moves_reaches_the_bound(counts: list[int], tolerated: 
     assert len(made.transfers) == fewest(counts, tolerated)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.sampled_from([None, 3, 6, 12]), st.booleans()), min_size=1, max_size=5),
     st.floats(0, 1),

@@ -13,6 +13,8 @@ from lbaas_scheduler.errors import ConfigurationError
 
 LOG = logging.getLogger(__name__)
 
+LOOK_SECONDS = 0.5
+
 CAUGHT = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -26,9 +28,17 @@ class Signals:
 
     def wait_for_end(self, conf: cfg.ConfigOpts) -> None:
         """Return at the first SIGTERM or SIGINT; until then, read mutable options again at each SIGHUP."""
-        while (number := self._came.get()) == signal.SIGHUP:
+        while (number := self._next()) == signal.SIGHUP:
             _reread(conf)
         LOG.info("Got %s", signal.Signals(number).name)
+
+    def _next(self) -> int:
+        """Awake now and then: a handler runs in this thread only, and the kernel may have woken another one for the signal."""
+        while True:
+            try:
+                return self._came.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                continue
 
 
 def _reread(conf: cfg.ConfigOpts) -> None:

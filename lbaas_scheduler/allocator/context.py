@@ -17,15 +17,12 @@ from lbaas_scheduler.allocator.core.resource import Definition, Part, Resource
 from lbaas_scheduler.allocator.core.spans import Spans
 from lbaas_scheduler.allocator.core.states import Allocation, Event, Pool
 from lbaas_scheduler.allocator.kinds import configs
-from lbaas_scheduler.allocator.texts import check_text
+from lbaas_scheduler.allocator.texts import LONGEST, check_text
 from lbaas_scheduler.allocator.windows import Windows
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.errors import InvalidConfig, NotDefined
 
 MAX_KNOWN_POOLS = 10_000
-
-LONGEST_DOMAIN = 191
-"""Characters of a domain's name: of the column, which is a part of MariaDB's unique keys."""
 
 FRESH_SECONDS = 5.0
 """For how long a pool's quarantine time may be taken from memory."""
@@ -180,9 +177,9 @@ def normalised(kind: Resource, pool: Pool, config: object) -> Definition:
     definition = _understood(kind, pool, config)
     for part in definition.parts.values():
         # Said here for any kind: not every store would refuse it, and one would cut it off.
-        if len(part.domain) > LONGEST_DOMAIN:
+        if len(part.domain) > LONGEST["domain"]:
             reason = f"its values would be unique in '{part.domain:.40}…', a name of {len(part.domain)} characters"
-            raise InvalidConfig(f"{reason}; {LONGEST_DOMAIN} are the most", kind=kind.kind)
+            raise InvalidConfig(f"{reason}; {LONGEST['domain']} are the most", kind=kind.kind)
     return definition
 
 

@@ -61,7 +61,7 @@ class Leaf:
         self._context = context
         self._kind = context.kind(request.kind)
         self._own_id = new_id()
-        self._inner_id = new_id()
+        self._inner_id = ""
         self._inner: Known | None = None
         self._number: int | None = None
         self._known: Known | None = None
@@ -222,6 +222,7 @@ class Leaf:
         assert allocation is not None
         if subnet.existing:
             txn.require(subnet.existing)
+        subnet._inner_id = subnet._inner_id or new_id()
         cidr = subnet._kind.show(allocation.number, allocation.prefix_len)
         return infra.define_within(
             self._context, txn, subnet._inner_id, allocation, subnet.request.scope, str(cidr), self.request, terms.actor

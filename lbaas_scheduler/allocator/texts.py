@@ -9,7 +9,7 @@ from lbaas_scheduler.allocator.core.requests import CLUSTER, INFRA, Owner, Reque
 from lbaas_scheduler.errors import InvalidRequest
 
 LONGEST = {"owner type": 64, "owner id": 255, "slot": 128, "tenant id": 255, "pool name": 128, "scope": 255, "request id": 128,
-    "host": 128, "kind": 64, "actor": 255}  # fmt: skip
+    "host": 128, "kind": 64, "actor": 255, "domain": 191}  # fmt: skip
 """Characters. Bounds of the columns, which are bounds of MariaDB's unique keys (3,072 bytes)."""
 
 

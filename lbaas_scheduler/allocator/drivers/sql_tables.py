@@ -147,8 +147,8 @@ def _history(conn: Connection, query: Query[S]) -> list[Stored[S]]:
 
 
 def _bound(query: Query[Any], what: str, dialect: str) -> tuple[AnySelect | sa.CompoundSelect[Any], dict[str, Any]]:
+    values = {f"p{place}": value for place, value in enumerate(query.prefix)}
     if query.runs:
-        values = {f"p{place}": value for place, value in enumerate(query.prefix)}
         for place, (lo, hi) in enumerate(query.runs):
             values |= {f"lo{place}": lo, f"hi{place}": hi}
         return _in_runs(what, query.cls, query.index, len(query.prefix), len(query.runs)), values
@@ -167,7 +167,6 @@ def _bound(query: Query[Any], what: str, dialect: str) -> tuple[AnySelect | sa.C
         query.reverse,
         ("each" if query.prefix and dialect == "postgresql" else "in") if query.among else "",
     )
-    values = {f"p{place}": value for place, value in enumerate(query.prefix)}
     values |= {f"w{place}": value for place, (_, value) in enumerate(query.where)}
     values |= {name: value for name, value in (("lo", query.lo), ("hi", query.hi), ("n", query.limit)) if value is not None}
     if query.among:

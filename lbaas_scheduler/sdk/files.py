@@ -6,10 +6,12 @@ import fcntl
 import os
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from lbaas_scheduler.errors import ConfigurationError
+from lbaas_scheduler.errors import ConfigurationError, DriverError
 
 
 def write_atomically(path: Path, data: bytes | str, mode: int = 0o600) -> None:
@@ -32,6 +34,18 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o600) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def kept(folder: Path) -> Iterator[None]:
+    """Around whatever reads and writes a device's files.
+
+    :raises DriverError: they cannot be had, as on a full disk. Operators are told where.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise DriverError("The device's files cannot be kept.", operator_message=f"{folder}: {error}") from error
 
 
 class Claim:

@@ -16,6 +16,9 @@ from pathlib import Path
 
 from lbaas_scheduler.errors import DriverError
 
+ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+"""Enough for a data plane. The agent's own environment may hold secrets, and what is started can read its environment."""
+
 _POLL_SECONDS = 0.02
 
 

@@ -13,7 +13,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipS
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import DriverError, InvalidRequest
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
-from lbaas_scheduler.sdk.files import claim
+from lbaas_scheduler.sdk.files import claim, kept
 from lbaas_scheduler.vendors.envoy import extra, options
 from lbaas_scheduler.vendors.envoy.folder import folder_of, sweep
 from lbaas_scheduler.vendors.envoy.node import Node
@@ -55,7 +55,7 @@ class EnvoyDriver(AgentDriver):
             return self._node(device).versions()
 
     def read_stats(self, device: Device) -> Mapping[str, VipStats]:
-        with self._files_kept(device.id):
+        with kept(self._settings.state_path / device.id):
             return self._node(device).stats()
 
     def local_devices(self) -> Collection[str]:
@@ -83,13 +83,5 @@ class EnvoyDriver(AgentDriver):
         """The agent calls once at a time for a device, but a call that it gave up waiting for may still run."""
         with self._guard:
             lock = self._locks.setdefault(device_id, threading.Lock())
-        with lock, self._files_kept(device_id):
+        with lock, kept(self._settings.state_path / device_id):
             yield
-
-    @contextmanager
-    def _files_kept(self, device_id: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            path = self._settings.state_path / device_id
-            raise DriverError("The device's files cannot be kept.", operator_message=f"{path}: {error}") from error

@@ -20,8 +20,6 @@ from lbaas_scheduler.vendors.envoy.resources import Json
 GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.02
 _LOG_TAIL = 2000
-_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-"""The agent's own environment may hold secrets, and is none of Envoy's business."""
 
 # All that we read; everything else would only cost memory, some 100 numbers per VIP.
 COUNTERS = r"^(listener|http|tcp)\.[A-Za-z0-9_-]+\.downstream_cx_(active|total|rx_bytes_total|tx_bytes_total)$"
@@ -74,7 +72,7 @@ class Process:
             self.folder.write_watched(name, ())
         if self.folder.log.exists():
             os.replace(self.folder.log, f"{self.folder.log}.1")
-        pid = processes.spawn_detached(self._command(concurrency), self.folder.log, self.folder.path, _ENVIRONMENT)
+        pid = processes.spawn_detached(self._command(concurrency), self.folder.log, self.folder.path, processes.ENVIRONMENT)
         self._await_ready(pid)
         _raise_file_limit(pid)
 
@@ -98,7 +96,12 @@ class Process:
         command = [str(self.settings.binary), "--mode", "validate", "-c", path, "--disable-hot-restart", "-l", "error"]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, env=_ENVIRONMENT, timeout=self.settings.start_timeout, check=False
+                command,
+                capture_output=True,
+                text=True,
+                env=processes.ENVIRONMENT,
+                timeout=self.settings.start_timeout,
+                check=False,
             )
         except subprocess.TimeoutExpired as error:
             raise DriverError("Envoy took too long to check a configuration.", operator_message=str(error)) from error

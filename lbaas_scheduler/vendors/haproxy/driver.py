@@ -11,7 +11,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipS
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import ConfigurationError, DriverError, InvalidRequest
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
-from lbaas_scheduler.sdk.files import claim
+from lbaas_scheduler.sdk.files import claim, kept
 from lbaas_scheduler.vendors.haproxy import options, words
 from lbaas_scheduler.vendors.haproxy.extra import Extra
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
@@ -100,12 +100,8 @@ class HaproxyDriver(AgentDriver):
                 folder = self.settings.state_path / words.identifier(device_id, "device")
                 self._nodes[device_id] = (threading.Lock(), Node(folder, self.settings))
             lock, node = self._nodes[device_id]
-        with lock:
+        with lock, kept(node.files.folder):
             try:
                 yield node
             except (ProcessFailed, RuntimeUnavailable) as error:
                 raise DriverError(NO_CONTROL, operator_message=str(error)) from error
-            except OSError as error:
-                raise DriverError(
-                    "The device's files cannot be kept.", operator_message=f"{node.files.folder}: {error}"
-                ) from error

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lbaas_scheduler.errors import DriverError
+from lbaas_scheduler.sdk import processes
 
 LOG = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ FOLDER = Path("/run/netns")
 """Where iproute2 keeps them."""
 
 TIMEOUT_SECONDS = 10
-_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+_ENVIRONMENT = {**processes.ENVIRONMENT, "LC_ALL": "C"}
 
 Link = dict[str, Any]
 

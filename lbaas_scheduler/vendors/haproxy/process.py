@@ -18,14 +18,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from lbaas_scheduler.sdk import processes
 from lbaas_scheduler.vendors.haproxy.attachments import Attachments
 from lbaas_scheduler.vendors.haproxy.namespace import Namespace
 from lbaas_scheduler.vendors.haproxy.runtime import SOCKET, Processes, Runtime, RuntimeUnavailable
 
 POLL_SECONDS = 0.01
 EXEC_SECONDS = 1.0
-_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-"""The agent's own environment may hold secrets, and configuration files can read the environment."""
 
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 """A process that has ended, or is somebody else's. Any other error (no file can be opened, say) tells nothing of it: to take it
@@ -177,7 +176,7 @@ class HaproxyProcess:
                 code = subprocess.run(
                     [*inside, self.binary, *arguments],
                     cwd=self.folder,
-                    env=_ENVIRONMENT,
+                    env=processes.ENVIRONMENT,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.rig import keeper
+from tests.rig import keeper, programs
 from tests.rig.run import Run
 
 
@@ -49,6 +49,7 @@ class Daemon:
         """Returns at once; whether the daemon is ready only its user knows."""
         if self.running:
             raise RuntimeError(f"{self.name} runs already")
+        programs.note(self._command)
         handle, lock = tempfile.mkstemp(prefix=f"{self.name}-", dir=self._run.keepers)
         os.close(handle)
         words = [str(self._run.owner_lock), lock, str(self.log), *self._signals, self._user, "--"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.rig import programs
 from tests.rig.daemon import Daemon
 from tests.rig.etcd import Etcd
 from tests.rig.mariadb import MariaDB
@@ -23,6 +24,7 @@ _MISSING = re.compile(r"service missing: (\S+)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    programs.watch()
     handed = getattr(config, "workerinput", {}).get("rig")
     config.stash[_RUN] = Run(Path(handed)) if handed else Run.begin()
 
@@ -47,6 +49,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if skipped:
         counts = ", ".join(f"{name} ({count} tests skipped)" for name, count in sorted(skipped.items()))
         terminalreporter.write_line(f"services missing: {counts}", yellow=True, bold=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Fails a test that ran what a new machine does not have."""
+    unknown = programs.take_unknown()
+    assert not unknown, f"tools/install-services names no package that brings {', '.join(unknown)}"
 
 
 def require(name: str, missing: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
+from tests.rig import programs
 from tests.rig.daemon import Daemon
 from tests.rig.ports import free_port
 from tests.rig.run import Run
@@ -142,3 +143,16 @@ def test_a_held_lock_of_the_run_is_not_inherited_by_its_children(rig):
     with pytest.raises(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(descriptor)
+
+
+def test_a_program_that_no_package_of_the_install_script_brings_is_told(spawn):
+    for command in (["no-such-program-of-ours"], "no-such-program-of-ours --version"):
+        with pytest.raises(FileNotFoundError):
+            subprocess.run(command, check=False)
+        assert programs.take_unknown() == ["no-such-program-of-ours" if isinstance(command, list) else command]
+    with pytest.raises(RuntimeError):
+        spawn("odd", ["no-daemon-of-ours"])
+    assert programs.take_unknown() == ["no-daemon-of-ours"]
+    subprocess.run(["sh", "-c", "true"], check=True)
+    subprocess.run([sys.executable, "-c", ""], check=True)
+    assert programs.take_unknown() == []

@@ -100,10 +100,15 @@ class Set(_OfNoun, ShowCommand):
     def take_action(self, arguments: argparse.Namespace) -> Card:
         return shown.one(self.view(self.change(arguments)))
 
-    def change(self, arguments: argparse.Namespace) -> Document:
+    def body(self, arguments: argparse.Namespace) -> Document:
+        """What the command line changes."""
         body = body_of(self, [option for option in self.options if option.set], arguments)
         if getattr(arguments, "name", None) is not None:
             body["name"] = arguments.name
+        return body
+
+    def change(self, arguments: argparse.Namespace) -> Document:
+        body = self.body(arguments)
         if not body:
             raise Problem(f"Nothing to change: see 'lbaas-scheduler help {self.noun.command} set' for what can be.")
         path = self.noun.one(self.find(self.noun, arguments.object))

@@ -145,6 +145,11 @@ def pair(text: str) -> Document:
     return {name: _plain(value)}
 
 
+def entry(text: str) -> Document:
+    """As :func:`pair`; ``KEY=`` is null, which takes the key away."""
+    return {name: None if value == "" else value for name, value in pair(text).items()}
+
+
 def pairs(text: str) -> Document:
     """``KEY=VALUE,KEY=VALUE``."""
     return _joined([pair(part) for part in text.split(",")])

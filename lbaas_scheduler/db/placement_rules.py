@@ -27,6 +27,12 @@ def insert(conn: Connection, values: Mapping[str, Any]) -> None:
     conn.execute(sa.insert(placement_rules).values(created_at=utcnow(), **values))
 
 
+def hold(conn: Connection, rule_id: str) -> None:
+    """Keep other changes of a rule out until the transaction ends."""
+    # By a write of nothing: neither SQLite nor Galera has SELECT ... FOR UPDATE.
+    conn.execute(sa.update(placement_rules).where(C.id == rule_id).values(position=C.position))
+
+
 def update(conn: Connection, rule_id: str, values: Mapping[str, Any]) -> bool:
     """:returns: False: there is no such rule.
     :raises DBDuplicateEntry: the name is taken."""

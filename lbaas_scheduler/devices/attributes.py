@@ -13,6 +13,7 @@ from lbaas_scheduler.domain import capacity as capacities
 from lbaas_scheduler.domain import traits
 from lbaas_scheduler.domain.capacity import UNLIMITED, Capacity
 from lbaas_scheduler.domain.devices import FLAT, Device, Interface, Management
+from lbaas_scheduler.domain.merging import merged
 from lbaas_scheduler.domain.statuses import AdminState, Form
 from lbaas_scheduler.errors import InvalidRequest
 
@@ -21,8 +22,6 @@ DEFAULT_SERVICE = "LoadBalancer"
 OPERATIONAL = frozenset({"name", "description", "admin_state"})
 """Changes that are no vendor's business. They go through even when the device's handler or encryption key is lost: a device can
 always be taken out of service."""
-
-_MANAGEMENT_FIELDS = frozenset({"address", "port", "user"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +55,9 @@ def new_device(device_id: str, attributes: Mapping[str, Any], kind: DeviceType) 
 def changed_device(device: Device, changes: Mapping[str, Any], kind: DeviceType) -> Device:
     """``device``, which has its secrets in ``management.secret``, after checked changes.
 
+    Of ``management``, ``capacity`` and ``extra`` the keys that are not named stay, and null removes one; ``capabilities`` and
+    ``interfaces`` are lists, and replaced.
+
     :raises InvalidRequest: the outcome would contradict itself.
     """
     values: dict[str, Any] = {
@@ -70,11 +72,11 @@ def changed_device(device: Device, changes: Mapping[str, Any], kind: DeviceType)
     if "capabilities" in changes:
         values["traits"] = _traits(changes["capabilities"], kind)
     if "capacity" in changes:
-        values["capacities"] = _capacities(changes["capacity"])
+        values["capacities"] = _capacities(changes["capacity"], device.capacities)
     if "interfaces" in changes:
         values["interfaces"] = _interfaces(changes["interfaces"])
     if "extra" in changes:
-        values["extra"] = _extra(changes["extra"] or {})
+        values["extra"] = _extra(merged(device.extra, changes["extra"]))
     changed = replace(device, **values)
     if not changed.shared and changed.tenant_id is None:
         raise InvalidRequest("A device that is not shared belongs to a tenant: give its tenant_id, or set shared to true.")
@@ -119,24 +121,17 @@ def describe(device: Device, secret_set: bool) -> dict[str, Any]:
 
 
 def _management(given: Mapping[str, Any] | None, before: Management) -> Management:
-    """What is not secret is replaced. A secret that is not named stays: nobody can read it to repeat it. Null removes it."""
-    if given is None:
-        return Management()
-    if "secret_set" in given:
+    if given is not None and "secret_set" in given:
         raise InvalidRequest("management.secret_set is read-only; leave it out.")
-    secret = dict(before.secret)
-    parameters = {}
-    for key, value in given.items():
-        if SECRET_KEY.fullmatch(key):
-            secret[key] = value
-        elif key not in _MANAGEMENT_FIELDS:
-            parameters[key] = value
+    fields = {"address": before.address, "port": before.port, "user": before.user}
+    after = merged({**before.parameters, **before.secret, **fields}, given)
+    port = after.get("port")
     return Management(
-        address=given.get("address", ""),
-        port=None if given.get("port") is None else int(given["port"]),
-        user=given.get("user", ""),
-        parameters=parameters,
-        secret={key: value for key, value in secret.items() if value is not None},
+        address=after.get("address", ""),
+        port=None if port is None else int(port),
+        user=after.get("user", ""),
+        parameters={key: value for key, value in after.items() if key not in fields and not SECRET_KEY.fullmatch(key)},
+        secret={key: value for key, value in after.items() if SECRET_KEY.fullmatch(key)},
     )
 
 
@@ -152,15 +147,16 @@ def _traits(given: Collection[str] | None, kind: DeviceType) -> frozenset[str]:
     return frozenset(given)
 
 
-def _capacities(given: Mapping[str, Any]) -> dict[str, Capacity]:
-    made = {capacities.VIPS: Capacity(UNLIMITED)}
+def _capacities(given: Mapping[str, Any], before: Mapping[str, Capacity]) -> dict[str, Capacity]:
+    made = {capacities.VIPS: Capacity(UNLIMITED), **{name: it for name, it in before.items() if name not in given}}
     for name, value in given.items():
         if name not in STANDARD_CLASSES and not name.startswith("CUSTOM_"):
             raise InvalidRequest(
                 f"capacity: unknown resource class {name!r}; known are {', '.join(STANDARD_CLASSES)}; "
                 "names of your own start with CUSTOM_."
             )
-        made[name] = _capacity(name, value if isinstance(value, Mapping) else {"total": value})
+        if value is not None:
+            made[name] = _capacity(name, value if isinstance(value, Mapping) else {"total": value})
     return made
 
 

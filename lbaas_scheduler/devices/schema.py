@@ -72,9 +72,9 @@ _MANAGEMENT = {
     "description": "an object {address, port, user, password, and the vendor's own}",
     "propertyNames": _NAME,
     "properties": {
-        "address": _text(255),
+        "address": _nullable(_text(255)),
         "port": _nullable(_integer(1, 65535)),
-        "user": _text(255),
+        "user": _nullable(_text(255)),
     },
     "patternProperties": {
         _any_case(SECRET_WORDS): {
@@ -91,7 +91,7 @@ _MANAGEMENT = {
 }
 
 _CAPACITY = {
-    "type": ["integer", "object"],
+    "type": ["integer", "object", "null"],
     "minimum": -1,
     "maximum": MAX_AMOUNT,
     "required": ["total"],
@@ -106,7 +106,7 @@ _CAPACITY = {
         },
     },
     "additionalProperties": False,
-    "description": "a total (an integer, -1 = unlimited) or an object {total, reserved, allocation_ratio}",
+    "description": "a total (an integer, -1 = unlimited), an object {total, reserved, allocation_ratio}, or null for none",
 }
 
 _INTERFACE = {

@@ -59,7 +59,8 @@ class TenantDevices:
         schema.check_changes(changes)
         _check_operators_own(changes)
         if "management" in changes:
-            self._check_management(changes["management"])
+            # An address that is not named stays, and is one that he may use: else the device would not be his own.
+            self._check_management(changes["management"], address_stays=True)
 
     def owns(self, tenant_id: str | None, device: Device) -> bool:
         return (
@@ -75,8 +76,17 @@ class TenantDevices:
         if not self.owns(tenant_id, device):
             raise DeviceNotFound(id=device.id)
 
-    def _check_management(self, management: Attributes | None) -> None:
-        address = (management or {}).get("address", "")
+    def _check_management(self, management: Attributes | None, address_stays: bool = False) -> None:
+        if not (address_stays and management is not None and "address" not in management):
+            self._check_address((management or {}).get("address", ""))
+        # The vendor's own parameters may hold addresses that nobody here can tell from other texts.
+        unknown = [name for name in management or {} if name not in _REACHED_BY and not schema.SECRET_KEY.fullmatch(name)]
+        if unknown:
+            raise NotAuthorized(
+                reason=f"only an administrator may set management.{unknown[0]}; tenants set {', '.join(_REACHED_BY)} and secrets"
+            )
+
+    def _check_address(self, address: Any) -> None:
         allowed = ", ".join(self._conf.devices.tenant_management_networks) or "none"
         if _address(address) is None:
             raise InvalidRequest(
@@ -86,12 +96,6 @@ class TenantDevices:
             )
         if not self._is_allowed(address):
             raise NotAuthorized(reason=f"management.address lies in no network that tenants may use; these are: {allowed}")
-        # The vendor's own parameters may hold addresses that nobody here can tell from other texts.
-        unknown = [name for name in management or {} if name not in _REACHED_BY and not schema.SECRET_KEY.fullmatch(name)]
-        if unknown:
-            raise NotAuthorized(
-                reason=f"only an administrator may set management.{unknown[0]}; tenants set {', '.join(_REACHED_BY)} and secrets"
-            )
 
     def _is_allowed(self, text: str) -> bool:
         address = _address(text)

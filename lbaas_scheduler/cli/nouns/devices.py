@@ -9,7 +9,8 @@ from lbaas_scheduler.cli.base import Card, ListCommand, ShowCommand, Table, desc
 from lbaas_scheduler.cli.catalogue import DEVICE, VIP
 from lbaas_scheduler.cli.client import Document
 from lbaas_scheduler.cli.crud import DESCRIPTION, Commands, Set, add_name, commands
-from lbaas_scheduler.cli.noun import NULL, Option, document, pair, pairs
+from lbaas_scheduler.cli.noun import NULL, Option, document, entry, pairs
+from lbaas_scheduler.cli.problems import Problem
 
 
 class Vips(ListCommand):
@@ -61,6 +62,29 @@ class WriteOff(ShowCommand):
         return shown.one(self.client.post(path, {"write_off": {"force": arguments.force}})["write_off"])
 
 
+NO_INTERFACE = "no_interfaces"
+
+
+class Change(Set):
+    """Change a device."""
+
+    def body(self, arguments: argparse.Namespace) -> Document:
+        """Interfaces are a list, which the API replaces as a whole: those that are not named are given as they are."""
+        body = super().body(arguments)
+        removed = body.pop(NO_INTERFACE, [])
+        if removed or "interfaces" in body:
+            device = self.show(DEVICE, arguments.object)
+            interfaces = {it["name"]: it for it in device["interfaces"]}
+            for name in removed:
+                if interfaces.pop(name, None) is None:
+                    raise Problem(f"{arguments.object} has no interface {name!r}; it has: {', '.join(interfaces) or 'none'}.")
+            for given in body.get("interfaces", ()):
+                name = given.get("name")
+                interfaces[name] = {**interfaces.get(name, {}), **given}
+            body |= {"interfaces": list(interfaces.values()), "generation": device["generation"]}
+        return body
+
+
 class State(Set):
     """Sets the administrative state that the command is called after."""
 
@@ -84,23 +108,28 @@ _OPTIONS = (
     Option("--share", "shared", "all tenants may use it", value=True),
     Option("--no-share", "shared", "its tenant alone may use it", value=False),
     Option(
-        "--capacity", "capacity", "like VIPS=100 (-1 = unlimited); may be repeated", pair,
+        "--capacity", "capacity", "like VIPS=100 (-1 = unlimited), or VIPS= for none; may be repeated", entry,
         metavar="CLASS=TOTAL", several=True, into="object",
     ),
     Option("--capability", "capabilities", "a trait that it has; without any, all of its type; may be repeated", several=True),
     Option("--all-capabilities", "capabilities", "it has all traits of its type", value=NULL),
     Option(
-        "--management", "management", "how to reach it: address, port, user, and its vendor's own; may be repeated", pair,
+        "--management", "management",
+        "how to reach it: address, port, user, and its vendor's own; KEY= removes one, others stay; may be repeated", entry,
         metavar="KEY=VALUE", several=True, into="object",
     ),
-    Option("--management-json", "management", "the same as JSON; @FILE hides secrets", document, metavar="JSON"),
+    Option("--management-json", "management", "the same as JSON, null removes; @FILE hides secrets", document, metavar="JSON"),
     Option(
         "--interface", "interfaces", "like name=eth1,max_vlans=100,kind=vlan,physical_network=rack1; may be repeated", pairs,
         metavar="name=NAME,...", several=True,
     ),
+    Option(
+        "--no-interface", NO_INTERFACE, "remove the interface of this name; may be repeated",
+        metavar="NAME", several=True, create=False,
+    ),
     Option("--agent-host", "agent_host", "host whose agent drives it; without it, any that can", metavar="HOST", listed=True),
     Option("--any-agent", "agent_host", "any agent that can may drive it", value=NULL),
-    Option("--extra", "extra", "its vendor's own options; @FILE reads a file", document, metavar="JSON"),
+    Option("--extra", "extra", "its vendor's own options, null removes one; @FILE reads a file", document, metavar="JSON"),
     Option("--admin-state", "admin_state", "its state", choices=("enabled", "draining", "disabled"), listed=True),
     DESCRIPTION,
 )  # fmt: skip
@@ -119,7 +148,7 @@ _STATES = {
 }
 
 COMMANDS: Commands = {
-    **commands(DEVICE, _OPTIONS, view=staticmethod(_card)),
+    **commands(DEVICE, _OPTIONS, kinds={"set": Change}, view=staticmethod(_card)),
     "device vips": Vips,
     "device health": Health,
     "device evacuate": described(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from lbaas_scheduler.cli.catalogue import PLACEMENT_RULE
 from lbaas_scheduler.cli.crud import DESCRIPTION, Commands, commands
-from lbaas_scheduler.cli.noun import NULL, Option, integer, pair
+from lbaas_scheduler.cli.noun import NULL, Option, entry, integer
 
 _OPTIONS = (
     Option("--position", "position", "lower ones are tried first; without it, it comes last", integer),
     Option("--service", "service", "whose requests it shapes (LoadBalancer)", set=False, listed=True),
     Option(
         "--match", "match", "what it is for: tenant_id, network_id, subnet_id, protocol, protocol_port or name; without any, "
-        "everything; may be repeated", pair,
+        "everything; KEY= removes one, others stay; may be repeated", entry,
         metavar="KEY=VALUE", several=True, into="object",
     ),
     Option("--match-everything", "match", "it is for everything", value=NULL, create=False),
     Option(
         "--wish", "wishes", "what it asks of a device: tenancy, form, zone, algorithm, or lists like 'required=[\"TRAIT\"]'; "
-        "may be repeated", pair,
+        "KEY= removes one, others stay; may be repeated", entry,
         metavar="KEY=VALUE", several=True, into="object", required=True,
     ),
     Option("--enable", "enabled", "it is tried", value=True),

@@ -23,7 +23,8 @@ _OPTIONS = (
     Option(
         "--options",
         "options",
-        "further wishes as JSON: tenancy, form, zone, required, forbidden, preferred, options; @FILE reads a file",
+        "further wishes as JSON: tenancy, form, zone, required, forbidden, preferred, options; others stay, null removes one; "
+        "@FILE reads a file",
         document,
         metavar="JSON",
     ),

@@ -18,11 +18,11 @@ _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 def _some(description: str, **schema: Any) -> dict[str, Any]:
-    """One value or a list of them."""
+    """One value or a list of them, or null, which takes the condition away."""
     one = {"type": "string", "minLength": 1, "maxLength": 255, **schema}
     return {
-        "anyOf": [one, {"type": "array", "minItems": 1, "maxItems": MAX_VALUES, "items": one}],
-        "description": f"{description}, or a list of 1 to {MAX_VALUES} such",
+        "anyOf": [one, {"type": "array", "minItems": 1, "maxItems": MAX_VALUES, "items": one}, {"type": "null"}],
+        "description": f"{description}, or a list of 1 to {MAX_VALUES} such, or null",
     }
 
 
@@ -56,8 +56,10 @@ PROPERTIES = {
 }
 
 
-def check_new(attributes: Any, services: Collection[str], algorithms: Mapping[str, Collection[str]]) -> None:
-    """:param services: the loaded ones; ``algorithms``: by service.
+def check_new(attributes: Any, services: Collection[str]) -> None:
+    """What its conditions and wishes mean together is judged by :func:`check_whole`.
+
+    :param services: the loaded ones.
     :raises InvalidRequest: the attributes of a new rule are wrong."""
     check("placement_rule", {"properties": PROPERTIES, "required": ["name", "wishes"]}, attributes)
     service = attributes.get("service")
@@ -65,15 +67,25 @@ def check_new(attributes: Any, services: Collection[str], algorithms: Mapping[st
         raise InvalidRequest(f"placement_rule: service is missing; loaded: {', '.join(sorted(services)) or 'none'}.")
     if service is not None and service not in services:
         raise InvalidRequest(f"service: unknown service {service!r}; loaded: {', '.join(sorted(services)) or 'none'}.")
-    _check_values(attributes, algorithms.get(service or next(iter(services)), ()))
 
 
-def check_changes(changes: Any, algorithms: Collection[str]) -> None:
-    """:raises InvalidRequest: the changes of a rule are wrong."""
+def check_changes(changes: Any) -> None:
+    """As :func:`check_new`.
+
+    :raises InvalidRequest: the changes of a rule are wrong."""
     if isinstance(changes, Mapping) and "service" in changes:
         raise InvalidRequest("service of a placement rule cannot be changed; remove the rule and write it anew.")
     check("placement_rule", {"properties": PROPERTIES}, changes)
-    _check_values(changes, algorithms)
+
+
+def check_whole(match: Mapping[str, Any], asked: Mapping[str, Any], algorithms: Collection[str]) -> None:
+    """Hold all conditions and wishes of a rule against each other.
+
+    :raises InvalidRequest: a range of ports is wrong, nothing is asked for, or what is asked for contradicts itself."""
+    ports(match)
+    if not asked:
+        raise InvalidRequest(f"wishes must ask for something: {', '.join(wishes.PROPERTIES)}.")
+    wishes.check("wishes", asked, algorithms)
 
 
 def ports(match: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
@@ -88,15 +100,6 @@ def values(match: Mapping[str, Any], name: str) -> list[Any]:
     """The values of one condition; none = it is not there."""
     given = match.get(name, [])
     return given if isinstance(given, list) else [given]
-
-
-def _check_values(attributes: Mapping[str, Any], algorithms: Collection[str]) -> None:
-    ports(attributes.get("match") or {})
-    if "wishes" not in attributes:
-        return
-    if not any(value is not None for value in (attributes["wishes"] or {}).values()):
-        raise InvalidRequest(f"wishes must ask for something: {', '.join(wishes.PROPERTIES)}.")
-    wishes.check("wishes", attributes["wishes"], algorithms)
 
 
 def _range(text: str) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from lbaas_scheduler.db import placement_rules as store
 from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.merging import merged
 from lbaas_scheduler.domain.placement_rules import Match, PlacementRule
 from lbaas_scheduler.errors import Conflict, InvalidRequest, PlacementRuleNotFound
 from lbaas_scheduler.plugins.device_scheduler import placement_rule_schema as schema
@@ -22,6 +23,7 @@ T = TypeVar("T")
 Document = dict[str, Any]
 
 FILTERS = ("id", "name", "service", "enabled")
+_OBJECTS = ("match", "wishes")
 
 
 class PlacementRules:
@@ -42,11 +44,12 @@ class PlacementRules:
         :raises InvalidRequest: an attribute is wrong; says what would be right.
         :raises Conflict: the name is taken.
         """
-        schema.check_new(attributes, self._services, self._algorithms)
+        schema.check_new(attributes, self._services)
         rule_id = str(uuid.uuid4())
-        given = {"description": "", "enabled": True, "match": None, **attributes, "id": rule_id}
-        given.setdefault("service", next(iter(self._services)))
-        values = {**given, "match": given["match"] or {}}
+        objects = {name: merged({}, attributes.get(name)) for name in _OBJECTS}
+        values = {"description": "", "enabled": True, **attributes, **objects, "id": rule_id}
+        values.setdefault("service", next(iter(self._services)))
+        schema.check_whole(values["match"], values["wishes"], self._algorithms.get(values["service"], ()))
 
         def work(conn: Connection) -> Document:
             position = values.get("position")
@@ -58,13 +61,18 @@ class PlacementRules:
         return self._save(work, attributes["name"])
 
     def update(self, rule_id: str, changes: Mapping[str, Any]) -> Document:
-        """:raises PlacementRuleNotFound: there is no such one. As :meth:`create` besides."""
-        service = self.get(rule_id)["service"]
-        schema.check_changes(changes, self._algorithms.get(service, ()))
-        values = {**changes, **({"match": changes["match"] or {}} if "match" in changes else {})}
+        """What ``changes`` does not name stays, down to the keys of ``match`` and ``wishes``.
+
+        :raises PlacementRuleNotFound: there is no such one. As :meth:`create` besides."""
+        schema.check_changes(changes)
 
         def work(conn: Connection) -> Document:
-            store.update(conn, rule_id, values)
+            store.hold(conn, rule_id)  # what this change does not name is written as it is read here
+            before = _found(conn, rule_id)
+            objects = {name: merged(before[name], changes[name]) for name in _OBJECTS if name in changes}
+            after = {**before, **changes, **objects}
+            schema.check_whole(after["match"], after["wishes"], self._algorithms.get(before["service"], ()))
+            store.update(conn, rule_id, {**changes, **objects})
             return _found(conn, rule_id)
 
         return self._save(work, changes.get("name"))

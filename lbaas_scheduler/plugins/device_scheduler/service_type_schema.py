@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from lbaas_scheduler.devices.schema import check
@@ -58,15 +57,17 @@ PROPERTIES = {
 }
 
 
-def check_new(attributes: Any, algorithms: Collection[str] = ()) -> None:
-    """:param algorithms: the names that ``options`` may choose from.
+def check_new(attributes: Any) -> None:
+    """What ``options`` mean together is judged by :func:`wishes.check`.
+
     :raises InvalidRequest: the attributes of a new service type are wrong.
     """
     check("service_type", {"properties": PROPERTIES, "required": ["name"]}, attributes)
-    wishes.check("options", attributes.get("options"), algorithms)
 
 
-def check_changes(changes: Any, algorithms: Collection[str] = ()) -> None:
-    """:raises InvalidRequest: the changes of a service type are wrong."""
+def check_changes(changes: Any) -> None:
+    """As :func:`check_new`.
+
+    :raises InvalidRequest: the changes of a service type are wrong.
+    """
     check("service_type", {"properties": PROPERTIES}, changes)
-    wishes.check("options", changes.get("options"), algorithms)

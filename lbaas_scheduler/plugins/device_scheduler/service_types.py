@@ -12,6 +12,7 @@ from oslo_db.exception import DBDuplicateEntry, DBReferenceError
 
 from lbaas_scheduler.db import service_types as store
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.merging import merged
 from lbaas_scheduler.domain.service_types import ServiceDefinition, ServiceType, ServiceTypeChoice
 from lbaas_scheduler.errors import (
     Conflict,
@@ -64,7 +65,7 @@ class ServiceTypes:
         :raises UnknownDeviceType: a definition names a device type that no handler is loaded for.
         :raises Conflict: the name is taken.
         """
-        schema.check_new(attributes, set().union(*self._algorithms.values()))
+        schema.check_new(attributes)
         service_type = self._changed(ServiceType(id=str(uuid.uuid4()), name=attributes["name"]), attributes)
 
         def work(conn: sa.Connection) -> ServiceType:
@@ -77,11 +78,11 @@ class ServiceTypes:
         return self._save(work, service_type.name, service_type.id)
 
     def update(self, service_type_id: str, changes: Mapping[str, Any]) -> ServiceType:
-        """Change what ``changes`` names. ``default`` true takes the default from the one that had it.
+        """Change what ``changes`` names, down to the keys of ``options``. ``default`` true takes the default from who had it.
 
         :raises ServiceTypeNotFound: there is no such one. As :meth:`create` besides.
         """
-        schema.check_changes(changes, set().union(*self._algorithms.values()))
+        schema.check_changes(changes)
 
         def work(conn: sa.Connection) -> ServiceType:
             store.take_turn(conn)  # what this change does not name is written as it is read here
@@ -171,7 +172,8 @@ class ServiceTypes:
         if "service_definitions" in changes:
             values["definitions"] = self._definitions(changes["service_definitions"])
         if "options" in changes:
-            values["options"] = changes["options"] or {}
+            values["options"] = merged(service_type.options, changes["options"])
+            wishes.check("options", values["options"], set().union(*self._algorithms.values()))
         return replace(service_type, **values)
 
     def _definitions(self, given: Sequence[Mapping[str, Any]] | None) -> tuple[ServiceDefinition, ...]:

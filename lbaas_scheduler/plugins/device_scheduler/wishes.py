@@ -15,10 +15,10 @@ from lbaas_scheduler.scheduler.algorithms.weighted import multipliers
 TRAIT_KEYS = ("required", "forbidden", "preferred")
 
 _TRAITS = {
-    "type": "array",
+    "type": ["array", "null"],
     "maxItems": 100,
     "items": {"type": "string", "minLength": 1, "maxLength": 255, "description": "the name of a trait"},
-    "description": "a list of traits",
+    "description": "a list of traits, or null for none",
 }
 
 PROPERTIES: Mapping[str, Any] = {
@@ -34,7 +34,7 @@ PROPERTIES: Mapping[str, Any] = {
         "maxLength": 255,
         "description": "the name of a scheduling algorithm, or null for the configured one",
     },
-    "options": {"type": "object", "description": "an object of options for the algorithm"},
+    "options": {"type": ["object", "null"], "description": "an object of options for the algorithm, or null for none"},
 }
 
 SCHEMA: Mapping[str, Any] = {
@@ -45,24 +45,23 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-def check(where: str, wishes: Mapping[str, Any] | None, algorithms: Collection[str]) -> None:
-    """What a schema cannot say of wishes.
+def check(where: str, wishes: Mapping[str, Any], algorithms: Collection[str]) -> None:
+    """What a schema cannot say of wishes, of which none is null.
 
     :param where: what the attribute is called.
     :param algorithms: names that are right.
     :raises InvalidRequest: an unknown trait or algorithm, traits that contradict each other, a wrong option.
     """
-    given = wishes or {}
     for key in TRAIT_KEYS:
-        _check_traits(f"{where}.{key}", given.get(key, ()))
-    both = sorted(set(given.get("forbidden", ())) & set(given.get("required", ())))
+        _check_traits(f"{where}.{key}", wishes.get(key, ()))
+    both = sorted(set(wishes.get("forbidden", ())) & set(wishes.get("required", ())))
     if both:
         raise InvalidRequest(f"{where}: {both[0]} is required and forbidden at once.")
-    algorithm = given.get("algorithm")
+    algorithm = wishes.get("algorithm")
     if algorithm is not None and algorithm not in algorithms:
         known = ", ".join(sorted(algorithms)) or "none"
         raise InvalidRequest(f"{where}.algorithm: unknown algorithm {algorithm[:64]!r}; loaded: {known}.")
-    _check_options(f"{where}.options", given.get("options", {}))
+    _check_options(f"{where}.options", wishes.get("options", {}))
 
 
 def read(wishes: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,6 +79,17 @@ def test_devices_are_registered_changed_drained_and_removed(cli: Cli) -> None:
     for verb, state in (("drain", "draining"), ("disable", "disabled"), ("enable", "enabled")):
         assert cli.json("device", verb, "spare")["admin_state"] == state
     assert cli.json("device", "set", "spare", "--description", "in the corner")["description"] == "in the corner"
+    kept = cli.json("device", "set", "spare", "--management", "region=north", "--management", "port=", "--capacity", "CUSTOM_A=3")
+    assert kept["management"] == {"address": "10.0.0.9", "port": None, "user": "", "region": "north", "secret_set": False}
+    assert {name: it["limit"] for name, it in kept["usage"].items()} == {"VIPS": 5, "CUSTOM_A": 3}
+    more = cli.json("device", "set", "spare", "--interface", "name=eth1,physical_network=r1", "--interface", "name=eth2")
+    assert [(it["name"], it["max_vlans"], it["physical_network"]) for it in more["interfaces"]] == [
+        ("eth1", 10, "r1"),
+        ("eth2", -1, ""),
+    ]
+    less = cli.json("device", "set", "spare", "--no-interface", "eth1")
+    assert [it["name"] for it in less["interfaces"]] == ["eth2"]
+    assert "has no interface 'eth1'; it has: eth2" in cli.refused("device", "set", "spare", "--no-interface", "eth1")
     cli.run("device", "delete", "spare")
     assert cli.json("device", "list", "--zone", "rack1") == []
 

@@ -235,6 +235,22 @@ def test_a_simulation_tells_administrators_where_vips_would_go(any_lab: Lab) -> 
     assert any_lab.caster.casts == []
 
 
+def test_a_change_of_one_condition_or_wish_of_a_rule_leaves_the_others(any_lab: Lab) -> None:
+    rules = any_lab.rules
+    match, wishes = {"name": "a*", "protocol": "TCP"}, {"zone": "north", "required": ["CUSTOM_A"]}
+    made = rules.create({"name": "one", "match": match, "wishes": wishes})
+    changed = rules.update(made["id"], {"match": {"protocol": None, "protocol_port": 80}, "wishes": {"zone": "south"}})
+    assert (changed["match"], changed["wishes"]) == (
+        {"name": "a*", "protocol_port": 80},
+        {"zone": "south", "required": ["CUSTOM_A"]},
+    )
+    with pytest.raises(InvalidRequest, match="CUSTOM_A is required and forbidden at once"):
+        rules.update(made["id"], {"wishes": {"forbidden": ["CUSTOM_A"]}})
+    with pytest.raises(InvalidRequest, match="wishes must ask for something"):
+        rules.update(made["id"], {"wishes": {"zone": None, "required": None}})
+    assert rules.get(made["id"]) == changed
+
+
 def test_a_simulation_goes_by_pool_subnet_service_type_and_rules(lab: Lab) -> None:
     furnish(lab)
     lab.add_device("old", without={"ADDRESS_IPV6"})

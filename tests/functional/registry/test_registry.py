@@ -136,12 +136,39 @@ def test_secrets_stay_unless_they_are_named_and_go_with_null(fleet: Fleet) -> No
     device_id = fleet.enrol(management=MANAGEMENT)
     fleet.registry.update(device_id, {"management": {"address": "192.0.2.2"}})
     stored = fleet.registry.stored(device_id)
-    assert (stored.device.management.address, stored.device.management.parameters) == ("192.0.2.2", {})
+    assert stored.device.management.address == "192.0.2.2"
     assert fleet.vault.open(stored.secret) == {"password": PASSWORD, "api_token": "t0ken"}
     fleet.registry.update(device_id, {"management": {"password": "new", "api_token": None}})
     assert fleet.vault.open(fleet.registry.stored(device_id).secret) == {"password": "new"}
     fleet.registry.update(device_id, {"management": None})
     assert fleet.registry.stored(device_id).secret == ""
+
+
+def test_a_change_of_one_key_leaves_the_others_as_they_are(fleet: Fleet) -> None:
+    capacity = {"VIPS": 5, "CUSTOM_SLOTS": {"total": 9, "reserved": 1}}
+    device_id = fleet.enrol(management=MANAGEMENT, capacity=capacity, extra={"weight": 1, "latency_seconds": 2})
+    fleet.registry.update(device_id, {"management": {"password": "new"}, "capacity": {"VIPS": 7}, "extra": {"weight": 3}})
+    shown = fleet.registry.describe(device_id)
+    assert shown["management"] == {"address": "192.0.2.1", "port": 443, "user": "root", "region": "north", "secret_set": True}
+    assert fleet.vault.open(fleet.registry.stored(device_id).secret) == {"password": "new", "api_token": "t0ken"}
+    assert {name: it["limit"] for name, it in shown["usage"].items()} == {"VIPS": 7, "CUSTOM_SLOTS": 8}
+    assert shown["extra"] == {"weight": 3, "latency_seconds": 2}
+
+
+def test_null_removes_one_key_and_null_for_the_object_removes_all(fleet: Fleet) -> None:
+    device_id = fleet.enrol(
+        management=MANAGEMENT, capacity={"VIPS": 5, "CUSTOM_SLOTS": 9}, extra={"weight": 1, "latency_seconds": 2}
+    )
+    nulls = {"management": {"port": None, "user": None, "region": None, "password": None}, "capacity": {"CUSTOM_SLOTS": None}}
+    fleet.registry.update(device_id, {**nulls, "extra": {"weight": None}})
+    shown = fleet.registry.describe(device_id)
+    assert shown["management"] == {"address": "192.0.2.1", "port": None, "user": "", "secret_set": True}
+    assert fleet.vault.open(fleet.registry.stored(device_id).secret) == {"api_token": "t0ken"}
+    assert (shown["usage"].keys(), shown["extra"]) == ({"VIPS"}, {"latency_seconds": 2})
+    fleet.registry.update(device_id, {"management": None, "capacity": {"VIPS": None}, "extra": None})
+    shown = fleet.registry.describe(device_id)
+    assert shown["management"] == {"address": "", "port": None, "user": "", "secret_set": False}
+    assert (shown["capacity"]["VIPS"]["total"], shown["extra"]) == (-1, {})
 
 
 def test_the_vendor_checks_a_device_with_its_secrets(fleet: Fleet) -> None:
@@ -287,7 +314,7 @@ def test_less_capacity_than_is_used_makes_a_device_full_and_more_opens_it_again(
     any_fleet.registry.update(device_id, {"capacity": {"VIPS": 6, "CONNECTIONS": 0}})
     # Full of CONNECTIONS: last in the order of load, and still open for those that demand none.
     assert (any_fleet.load(device_id).open, any_fleet.load(device_id).rank) == (1, 10_000)
-    any_fleet.registry.update(device_id, {"capacity": {"VIPS": 6}})
+    any_fleet.registry.update(device_id, {"capacity": {"CONNECTIONS": None}})
     assert (any_fleet.load(device_id).open, any_fleet.load(device_id).rank) == (1, 8333)
 
 
@@ -304,7 +331,7 @@ def test_a_class_that_is_used_stays_with_a_limit_of_nothing(fleet: Fleet) -> Non
     device_id = fleet.enrol(capacity={"CUSTOM_CERTS": 5, "CUSTOM_LICENCES": 5})
     used = sa.update(models.device_capacities).where(models.device_capacities.c.resource_class == "CUSTOM_CERTS").values(used=2)
     fleet.database.write(lambda conn: conn.execute(used))
-    fleet.registry.update(device_id, {"capacity": {"VIPS": 4}})
+    fleet.registry.update(device_id, {"capacity": {"VIPS": 4, "CUSTOM_CERTS": None, "CUSTOM_LICENCES": None}})
     assert fleet.registry.describe(device_id)["usage"] == {
         "CUSTOM_CERTS": {"used": 2, "limit": 0},
         "VIPS": {"used": 0, "limit": 4},

@@ -234,6 +234,15 @@ def test_options_become_wishes_of_the_request(types: ServiceTypes) -> None:
     assert choose(types, "gold").wishes == {"tenancy": "dedicated", "zone": "north", "required": frozenset({"CUSTOM_SSD"})}
 
 
+def test_a_change_of_one_option_leaves_the_others(any_types: ServiceTypes) -> None:
+    made = any_types.create({"name": "gold", "options": {"zone": "north", "required": ["CUSTOM_SSD"]}})
+    changed = any_types.update(made.id, {"options": {"zone": None, "form": "virtual"}})
+    assert changed.options == {"required": ["CUSTOM_SSD"], "form": "virtual"}
+    with pytest.raises(InvalidRequest, match="CUSTOM_SSD is required and forbidden at once"):
+        any_types.update(made.id, {"options": {"forbidden": ["CUSTOM_SSD"]}})
+    assert any_types.update(made.id, {"options": None}).options == {}
+
+
 def test_a_type_in_use_is_not_deleted(types: ServiceTypes) -> None:
     types.ensure_default("default")
     gold = types.create({"name": "gold"})

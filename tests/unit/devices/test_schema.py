@@ -59,7 +59,7 @@ def nested(levels: int) -> Any:
         ({"capabilities": ["fast"]}, "does not have 'fast'"),
         ({"capacity": {"vips": 1}}, "capacity: every key must be named in capitals, digits and '_'."),
         ({"capacity": {"FOO": 1}}, "unknown resource class 'FOO'; known are VIPS, CONNECTIONS, ADDRESSES, BANDWIDTH_MBPS"),
-        ({"capacity": {"VIPS": -2}}, "capacity.VIPS must be a total (an integer, -1 = unlimited) or an object"),
+        ({"capacity": {"VIPS": -2}}, "capacity.VIPS must be a total (an integer, -1 = unlimited), an object"),
         ({"capacity": {"VIPS": 10**13}}, "capacity.VIPS must be a total"),
         ({"capacity": {"VIPS": {}}}, "capacity.VIPS: total is missing."),
         ({"capacity": {"VIPS": {"total": 1, "used": 1}}}, "capacity.VIPS: unknown attribute 'used'; known are allocation_ratio,"),

@@ -135,7 +135,11 @@ def list_query(filters: Mapping[str, Schema]) -> dict[str, Schema]:
             "maximum": 10**18 - 1,
             "description": "objects per page; 0 = as many as possible",
         },
-        "marker": {"type": "string", "pattern": "^[!-~]{1,36}$", "description": "id of the last object of the page before"},
+        "marker": {
+            "type": "string",
+            "pattern": "^[!-~]{1,36}(~[A-Za-z0-9_-]*)?$",
+            "description": "id of the last object of the page before, or the marker of a link",
+        },
         "page_reverse": wire.BOOLEAN,
         "sort_key": {"type": "array", "items": name},
         "sort_dir": {"type": "array", "items": {"type": "string", "enum": ["asc", "desc"]}, "description": "one per sort_key"},

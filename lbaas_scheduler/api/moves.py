@@ -88,7 +88,7 @@ def _index(call: Call) -> Document:
     """The last move of each resource."""
 
     def search(fields: Fields | None, **asked: Any) -> list[Document]:
-        found = call.services.devices.fleet.search_moves(call.context, listing(call.context, _NOUN, **asked))
+        found = call.services.devices.fleet.search_moves(call.context, listing(call.context, _NOUN, **asked, key="resource_id"))
         return [projected(move, fields) for move in found]
 
     return pages.answer(call, SHAPE.collection, search, "resource_id")

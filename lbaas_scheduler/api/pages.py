@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lbaas_scheduler.api.operations import Call
+from lbaas_scheduler.domain.listing import Marker, read_marker
 from lbaas_scheduler.errors import InvalidRequest, NotFound
 from lbaas_scheduler.schemas.access import projected
 from lbaas_scheduler.schemas.checker import shown, violation
@@ -16,18 +17,21 @@ Search = Callable[..., list[Document]]
 """Takes filters, fields, sorts, limit, marker and page_reverse."""
 
 
-def answer(call: Call, collection: str, search: Search, key: str = "id") -> Document:
+def answer(call: Call, collection: str, search: Search, key: str = "id", order: Sequence[tuple[str, bool]] = ()) -> Document:
     """``{collection: documents}``, with ``<collection>_links`` where the list is longer than the page.
 
     :param key: the attribute that markers are.
+    :param order: attributes, and whether ascending, that the list is sorted by where nothing else is asked.
     """
     query = call.query
     size = page_size(call)
-    # The key is what a link is made of, and one more than the page says whether there is a next one.
-    fields = list(dict.fromkeys([*query.fields, key])) if query.fields else None
+    sorts = query.sorts or order
+    sorted_by = [name for name, _ in sorts if name != key]
+    # These are what a link is made of, and one more than the page says whether there is a next one.
+    fields = list(dict.fromkeys([*query.fields, key, *sorted_by])) if query.fields else None
     page = {"limit": size + 1, "marker": query.marker, "page_reverse": query.page_reverse}
     try:
-        found = search(filters=query.filters, fields=fields, sorts=query.sorts, **page)
+        found = search(filters=query.filters, fields=fields, sorts=sorts, **page)
     except InvalidRequest as error:
         if error.details.get("attribute") == "marker":
             # LBaaS v1 looks the marker's object up, and does not find it.
@@ -36,9 +40,17 @@ def answer(call: Call, collection: str, search: Search, key: str = "id") -> Docu
     more = len(found) > size
     if more:
         found = found[1:] if query.page_reverse else found[:-1]
-    links = _links(call, [document[key] for document in found], more) if query.limit or more else []
+    markers = [_marker(document, key, sorted_by) for document in found[:1] + found[-1:]]
+    links = _links(call, markers, more) if query.limit or more else []
     body: Document = {collection: [projected(document, query.fields) for document in found]}
     return {**body, f"{collection}_links": links} if links else body
+
+
+def _marker(document: Document, key: str, sorted_by: Sequence[str]) -> str:
+    """Tells what the object is ordered by: the next page is found though the object be deleted or changed by then."""
+    values = (document[name] for name in sorted_by)
+    plain = (value if isinstance(value, str | int | float | None) else str(value) for value in values)
+    return str(Marker(document[key], tuple(plain)))
 
 
 def page_size(call: Call) -> int:
@@ -67,35 +79,55 @@ def check(filters: Mapping[str, Sequence[str]], known: Mapping[str, Any]) -> Non
             raise InvalidRequest(reason=f"invalid value for filter '{name}': {reason}.", attribute=name)
 
 
-def in_memory(documents: Sequence[Document], known: Mapping[str, Any], key: str = "id", ordered: bool = False) -> Search:
+def in_memory(documents: Sequence[Document], known: Mapping[str, Any], key: str = "id") -> Search:
     """A search over what was read as a whole: short lists, which no index serves.
 
     Ordered by ``key`` where nothing else is asked, and among equals.
 
     :param known: attributes that may be sorted by; a filter is the caller's business.
-    :param ordered: the documents have an order of their own, which takes the place of the key's.
     """
 
     def search(
         *, limit: int, sorts: Sequence[tuple[str, bool]] = (), marker: str | None = None, page_reverse: bool = False, **_rest: Any
     ) -> list[Document]:
-        found = list(documents) if ordered else sorted(documents, key=lambda document: str(document[key]))
+        found = sorted(documents, key=lambda document: str(document[key]))
         for name, ascending in reversed(sorts):
             if name not in known:
                 raise InvalidRequest(reason=f"cannot sort by {shown(name)}; possible: {', '.join(sorted(known))}")
             found.sort(key=lambda document, name=name: _comparable(document.get(name)), reverse=not ascending)  # type: ignore[misc]
-        return _window(found, key, limit, marker, page_reverse)
+        if marker is None:
+            return found[-limit:] if page_reverse else found[:limit]
+        order = [*((name, ascending) for name, ascending in sorts if name != key), (key, dict(sorts).get(key, True))]
+        place = _place(found, order, marker)
+        if page_reverse:
+            return [it for it in found if _beyond(place, _key_of(it, order), order)][-limit:]
+        return [it for it in found if _beyond(_key_of(it, order), place, order)][:limit]
 
     return search
 
 
-def _window(ordered: list[Document], key: str, limit: int, marker: str | None, page_reverse: bool) -> list[Document]:
-    if marker is None:
-        return ordered[-limit:] if page_reverse else ordered[:limit]
-    place = next((number for number, document in enumerate(ordered) if document[key] == marker), None)
-    if place is None:
-        raise InvalidRequest(reason=f"marker {shown(marker)} is not in the list", attribute="marker")
-    return ordered[max(0, place - limit) : place] if page_reverse else ordered[place + 1 : place + 1 + limit]
+Key = Sequence[tuple[int, Any]]
+
+
+def _place(found: Sequence[Document], order: Sequence[tuple[str, bool]], text: str) -> Key:
+    """Where a marker stands among documents that are ordered so."""
+    marker = read_marker(text, len(order) - 1)
+    if marker.values is not None:
+        return [_comparable(value) for value in (*marker.values, marker.id)]
+    key = order[-1][0]
+    document = next((document for document in found if document[key] == marker.id), None)
+    if document is None:
+        raise InvalidRequest(reason=f"marker {shown(marker.id)} is not in the list", attribute="marker")
+    return _key_of(document, order)
+
+
+def _key_of(document: Document, order: Sequence[tuple[str, bool]]) -> Key:
+    return [_comparable(document.get(name)) for name, _ in order]
+
+
+def _beyond(this: Key, other: Key, order: Sequence[tuple[str, bool]]) -> bool:
+    pairs = zip(this, other, order, strict=True)
+    return next(((mine > theirs) is ascending for mine, theirs, (_, ascending) in pairs if mine != theirs), False)
 
 
 def _comparable(value: Any) -> tuple[int, Any]:

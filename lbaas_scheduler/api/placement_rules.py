@@ -46,7 +46,7 @@ RULES = Crud(SHAPE, lambda services: services.devices, TAG)
 def _index(call: Call) -> dict[str, Any]:
     """In the order in which they are tried, unless asked otherwise."""
     found = pages.matching(call.services.devices.get_placement_rules(call.context), call.query.filters, SHAPE.filters)
-    return pages.answer(call, SHAPE.collection, pages.in_memory(found, _VIEW, ordered=True))
+    return pages.answer(call, SHAPE.collection, pages.in_memory(found, _VIEW), order=(("position", True), ("name", True)))
 
 
 INDEX = replace(RULES.index(), run=_index)

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from lbaas_scheduler.db.models import UtcDateTime
 from lbaas_scheduler.db.rows import AnyRow, AnySelect
-from lbaas_scheduler.domain.listing import Listing
+from lbaas_scheduler.domain.listing import Listing, Marker
 from lbaas_scheduler.errors import InvalidRequest
 
 Columns = Mapping[str, sa.ColumnElement[Any]]
 """Attribute → what stands for it in SQL."""
 
 
+_TOO_LARGE = 2**63
+
+
 def matching(conn: Connection, base: AnySelect, columns: Columns, listing: Listing, key: str = "id") -> AnySelect:
-    """``base``, narrowed to what ``listing`` asks for. Costs a statement where there is a marker, else none.
+    """``base``, narrowed to what ``listing`` asks for. Costs a statement where a marker has to be looked up, else none.
 
     :param key: the attribute that markers are, and that breaks ties.
-    :raises InvalidRequest: an attribute that is no column, or a marker that is not in the list.
+    :raises InvalidRequest: an attribute that is no column, or a marker that says not where it stands, and is gone.
     """
-    query = base.where(*_conditions(columns, listing))
+    query = base.where(*_conditions(columns, listing), *_tenant(columns, listing))
     order = _order(columns, listing, key)
     if listing.marker is not None:
-        wanted = query.where(columns[key] == listing.marker)
-        query = query.where(_after(_marker_values(conn, wanted, order, listing.marker), order))
+        # Without the filters, which it may have ceased to fit.
+        everything = base.where(*_tenant(columns, listing))
+        query = query.where(_after(_marker_values(conn, everything, columns, listing, listing.marker, key), order))
     query = query.order_by(*(column.desc() if descending else column.asc() for column, descending in order))
     return query if listing.limit is None else query.limit(listing.limit)
 
@@ -49,10 +56,11 @@ def _column(columns: Columns, name: str) -> sa.ColumnElement[Any]:
 
 
 def _conditions(columns: Columns, listing: Listing) -> list[sa.ColumnElement[bool]]:
-    conditions = [_one_of(_column(columns, name), values) for name, values in listing.filters.items()]
-    if listing.tenant_id is not None:
-        conditions.append(columns["tenant_id"] == listing.tenant_id)
-    return conditions
+    return [_one_of(_column(columns, name), values) for name, values in listing.filters.items()]
+
+
+def _tenant(columns: Columns, listing: Listing) -> list[sa.ColumnElement[bool]]:
+    return [] if listing.tenant_id is None else [columns["tenant_id"] == listing.tenant_id]
 
 
 def _one_of(column: sa.ColumnElement[Any], values: Sequence[Any]) -> sa.ColumnElement[bool]:
@@ -63,8 +71,7 @@ def _one_of(column: sa.ColumnElement[Any], values: Sequence[Any]) -> sa.ColumnEl
 
 
 def _order(columns: Columns, listing: Listing, key: str) -> list[tuple[sa.ColumnElement[Any], bool]]:
-    sorts = [(name, descending) for name, descending in listing.sorts if name != key]
-    sorts.append((key, dict(listing.sorts).get(key, False)))
+    sorts = [*((name, descending) for name, descending in listing.sorts_before(key)), (key, dict(listing.sorts).get(key, False))]
     return [(_sortable(_column(columns, name)), descending != listing.page_reverse) for name, descending in sorts]
 
 
@@ -72,18 +79,46 @@ def _sortable(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """What can be ordered and compared, and sorts the same in every database: NULLs come first in one and last in another."""
     if isinstance(column.type, sa.Boolean):
         return sa.case((column, 1), else_=0)
-    if isinstance(column.type, sa.String) and getattr(column, "nullable", True):
-        return sa.func.coalesce(column, "")
+    if getattr(column, "nullable", True) and isinstance(column.type, sa.String | sa.Integer):
+        return sa.func.coalesce(column, _of_null(column))
     return column  # as it is, so that an index may give the order: a page by id reads no more than the page
 
 
+def _of_null(column: sa.ColumnElement[Any]) -> Any:
+    """What stands for NULL in an order: no number is negative where there may be none."""
+    return "" if isinstance(column.type, sa.String) else -1
+
+
 def _marker_values(
-    conn: Connection, wanted: AnySelect, keys: Sequence[tuple[sa.ColumnElement[Any], bool]], marker: str
+    conn: Connection, everything: AnySelect, columns: Columns, listing: Listing, marker: Marker, key: str
 ) -> Sequence[Any]:
-    row = conn.execute(wanted.with_only_columns(*(key for key, _ in keys), maintain_column_froms=True)).one_or_none()
+    """What the marker's object is ordered by: as the marker tells, else as it is now."""
+    names = [name for name, _ in listing.sorts_before(key)]
+    if marker.values is not None:
+        return (*(_comparable(columns[name], value) for name, value in zip(names, marker.values, strict=True)), marker.id)
+    keys = [_sortable(columns[name]) for name in (*names, key)]
+    wanted = everything.where(columns[key] == marker.id)
+    row = conn.execute(wanted.with_only_columns(*keys, maintain_column_froms=True)).one_or_none()
     if row is None:
-        raise InvalidRequest(reason=f"marker '{marker}' is not in the list", attribute="marker")
+        raise InvalidRequest(reason=f"marker '{marker.id}' is not in the list", attribute="marker")
     return tuple(row)
+
+
+def _comparable(column: sa.ColumnElement[Any], value: Any) -> Any:
+    """An attribute's value in a marker as a value of :func:`_sortable`.
+
+    :raises InvalidRequest: it is none.
+    """
+    if value is None:
+        return _of_null(column)
+    if isinstance(column.type, UtcDateTime) and isinstance(value, str):
+        with suppress(ValueError):
+            return datetime.fromisoformat(value)
+    if isinstance(column.type, sa.String) and isinstance(value, str):
+        return value
+    if isinstance(column.type, sa.Boolean | sa.Integer) and isinstance(value, int) and abs(value) < _TOO_LARGE:
+        return int(value)
+    raise InvalidRequest(reason="the marker is none that a link of this list has", attribute="marker")
 
 
 def _after(values: Sequence[Any], keys: Sequence[tuple[sa.ColumnElement[Any], bool]]) -> sa.ColumnElement[bool]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from oslo_context.context import RequestContext
 
-from lbaas_scheduler.domain.listing import Listing
+from lbaas_scheduler.domain.listing import Listing, Marker, read_marker
 from lbaas_scheduler.errors import InvalidRequest, NotFound
 from lbaas_scheduler.schemas.attributes import Noun, convert
 
@@ -62,25 +63,33 @@ def listing(
     limit: int | None = None,
     marker: str | None = None,
     page_reverse: bool = False,
+    key: str = "id",
 ) -> Listing:
     """What a caller asks of a list, judged and converted like the attributes themselves.
 
+    :param marker: an id, or what a link has (:class:`~lbaas_scheduler.domain.listing.Marker`).
+    :param key: the attribute that markers are, and that breaks ties.
     :raises InvalidRequest: an attribute that is unknown or has no column, a value that it cannot have, a bad limit.
     """
     if not isinstance(filters, Mapping | None):
         raise InvalidRequest(reason="'filters' must map attributes to values", attribute="filters")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise InvalidRequest(reason="'limit' must be an integer of at least 0 (0 = no limit)", attribute="limit")
-    if marker is not None and not is_id(marker):
-        raise InvalidRequest(reason="'marker' must be the id of an object in the list", attribute="marker")
-    return Listing(
+    ordered = Listing(
         filters={name: _filter_values(noun, name, values) for name, values in (filters or {}).items()},
         tenant_id=None if context.is_admin else (context.project_id or ""),
         sorts=_sorts(sorts),
         limit=limit or None,
-        marker=marker,
         page_reverse=page_reverse,
     )
+    return ordered if marker is None else replace(ordered, marker=_marker(marker, len(ordered.sorts_before(key))))
+
+
+def _marker(text: Any, sorted_by: int) -> Marker:
+    marker = read_marker(text, sorted_by) if isinstance(text, str) else None
+    if marker is None or not is_id(marker.id):
+        raise InvalidRequest(reason="'marker' must be the id of an object in the list, or a link's", attribute="marker")
+    return marker
 
 
 def _sorts(sorts: Sorts | None) -> tuple[tuple[str, bool], ...]:

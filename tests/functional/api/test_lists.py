@@ -77,14 +77,67 @@ def test_an_order_or_page_that_cannot_be_is_refused(house: House, query: str) ->
     assert answer.json["NeutronError"]["type"] == "HTTPBadRequest"
 
 
+GONE = "11111111-2222-3333-4444-555555555555"
+
+
 @pytest.mark.parametrize("path", ["lb/pools", "networks", "service-types", "ports"])
-def test_a_marker_that_is_not_in_the_list_is_not_found(house: House, path: str) -> None:
-    assert house.get(f"/v2.0/{path}?marker=11111111-2222-3333-4444-555555555555").status_code == 404
+def test_a_marker_that_says_not_where_it_stands_must_be_in_the_list(house: House, path: str) -> None:
+    for query in (f"marker={GONE}", f"marker={GONE}~bm9uZQ"):
+        assert house.get(f"/v2.0/{path}?{query}&sort_key=name").status_code == 404, query
+    assert house.get(f"/v2.0/{path}?marker={GONE}").status_code == 200
 
 
-def links(answer: Any) -> dict[str, str]:
-    found = {link["rel"]: link["href"] for link in answer.json.get("pools_links", [])}
+def links(answer: Any, collection: str = "pools") -> dict[str, str]:
+    found = {link["rel"]: link["href"] for link in answer.json.get(f"{collection}_links", [])}
     return {rel: f"{urlsplit(href).path}?{urlsplit(href).query}" for rel, href in found.items()}
+
+
+def following(house: House, answer: Any, direction: str, collection: str = "pools") -> list[str]:
+    return [it["name"] for it in house.get(links(answer, collection)[direction], ADMIN).json[collection]]
+
+
+@pytest.mark.parametrize("order", ["", "&sort_key=name&sort_dir=desc", "&sort_key=admin_state_up&sort_key=name&fields=id"])
+def test_a_page_follows_though_its_marker_was_deleted(any_house: House, order: str) -> None:
+    house = any_house
+    for number in range(5):
+        house.pool(name=f"pool-{number}")
+    whole = house.get(f"{POOLS}?{order.replace('&fields=id', '')}").json["pools"]
+    first = house.get(f"{POOLS}?limit=2{order}")
+    assert house.delete(f"{POOLS}/{whole[1]['id']}").status_code == 204
+    second = house.get(links(first)["next"])
+    assert [it["id"] for it in second.json["pools"]] == [it["id"] for it in whole[2:4]]
+    assert house.delete(f"{POOLS}/{whole[2]['id']}").status_code == 204
+    assert [it["id"] for it in house.get(links(second)["previous"]).json["pools"]] == [whole[0]["id"]]
+
+
+def test_a_page_follows_though_its_marker_changed_or_fits_the_filter_no_more(any_house: House) -> None:
+    house = any_house
+    for number in range(4):
+        house.pool(name=f"pool-{number}", description="a")
+    query = "description=a&sort_key=name&limit=2"
+    first = house.get(f"{POOLS}?{query}")
+    last = first.json["pools"][-1]["id"]
+    assert house.put(f"{POOLS}/{last}", {"pool": {"description": "b"}}).status_code == 200
+    # A client that makes its own link has the id alone.
+    by_id = house.get(f"{POOLS}?{query}&marker={last}").json["pools"]
+    assert [it["name"] for it in by_id] == ["pool-2", "pool-3"]
+    assert house.put(f"{POOLS}/{last}", {"pool": {"name": "zz"}}).status_code == 200
+    assert following(house, first, "next") == ["pool-2", "pool-3"]
+
+
+def test_lists_that_are_ordered_in_memory_go_on_as_well(house: House) -> None:
+    rules = "/v2.0/placement-rules"
+    made = [
+        house.create(rules, "placement_rule", {"name": name, "wishes": {"zone": "a"}}, ADMIN)["id"] for name in ("c", "a", "b")
+    ]
+    first = house.get(f"{rules}?limit=1", ADMIN)
+    by_name = house.get(f"{rules}?limit=2&sort_key=name&sort_dir=desc", ADMIN)
+    assert [it["name"] for it in by_name.json["placement_rules"]] == ["c", "b"]
+    for gone in (made[0], made[2]):
+        assert house.delete(f"{rules}/{gone}", ADMIN).status_code == 204
+    assert following(house, first, "next", "placement_rules") == ["a"]
+    assert following(house, by_name, "next", "placement_rules") == ["a"]
+    assert house.get(f"{rules}?sort_key=name&marker={GONE}", ADMIN).status_code == 404
 
 
 def test_links_lead_through_all_pages_and_back(any_house: House) -> None:

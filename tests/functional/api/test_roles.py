@@ -337,9 +337,12 @@ def test_foreign_objects_are_in_no_list_whatever_the_filter(house: House, who: M
             assert answer.status_code == 200, (path, query)
             assert own not in [each["id"] for each in answer.json[collection]], (path, query)
         assert own in [each["id"] for each in house.get(path).json[collection]], path
-        hidden = house.get(f"{path}?marker={own}", who)
-        # Devices are read from after any id at all.
-        assert hidden.status_code == 404 or hidden.json == {"devices": []}, path
+        # Lists by id are read from after any id at all.
+        after = house.get(f"{path}?marker={own}", who)
+        assert own not in [each["id"] for each in after.json[collection]], path
+        assert all(each.get("tenant_id") != "anne" or each.get("shared") for each in after.json[collection]), path
+        by_name = house.get(f"{path}?sort_key=tenant_id&marker={own}", who)
+        assert by_name.status_code == 404 or by_name.json == {"devices": []}, path
 
 
 def test_foreign_objects_cannot_be_referred_to(house: House) -> None:

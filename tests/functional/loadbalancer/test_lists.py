@@ -144,7 +144,8 @@ def test_sorting_by_what_may_be_null_is_the_same_everywhere(any_lab: Lab) -> Non
         {"limit": -1},
         {"limit": "2"},
         {"limit": True},
-        {"marker": "gone"},
+        {"marker": "gone", "sorts": [("name", True)]},
+        {"marker": "no id"},
         {"marker": 5},
     ],
 )

@@ -19,6 +19,10 @@ from lbaas_scheduler.errors import DriverError
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 """Enough for a data plane. The agent's own environment may hold secrets, and what is started can read its environment."""
 
+GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
+"""What ``/proc`` says of a process that has ended, or that is hidden from us. Any other error (no file can be opened, say) tells
+nothing of it: to take it for dead would be to end it."""
+
 _POLL_SECONDS = 0.02
 
 
@@ -38,7 +42,7 @@ def spawn_detached(
             list(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=cwd, env=environment
         )
     # The kernel fills the command line in a moment after the program was taken: until then alive() would say no.
-    while process.poll() is None and not _command_line(process.pid):
+    while process.poll() is None and not command_line(process.pid):
         time.sleep(_POLL_SECONDS / 20)
     # Somebody has to collect the exit status while we live, else a dead child stays a zombie and keeps its pid.
     threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
@@ -47,7 +51,20 @@ def spawn_detached(
 
 def alive(pid: int, marker: str) -> bool:
     """Whether ``pid`` runs and has ``marker`` in its command line. A zombie has no command line and is not alive."""
-    return marker.encode() in _command_line(pid)
+    return os.fsencode(marker) in command_line(pid)
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone. Unlike its command line, its state can be read while it executes another program."""
+    return _state(pid) in ("Z", "X")
+
+
+def command_line(pid: int) -> bytes:
+    """Its arguments, each with a NUL at its end; empty for one that has ended or is hidden from us."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except GONE:
+        return b""
 
 
 def find(marker: str) -> list[int]:
@@ -88,19 +105,16 @@ def wait_gone(pid: int, marker: str, seconds: float) -> bool:
 
 def _dying(pid: int) -> bool:
     """Whether it is on its way out: the kernel drops a process's command line first, and closes its sockets after that."""
-    try:
-        # After the name, which stands in brackets and may hold anything. A zombie (Z) has closed everything.
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in "ZX" and not _command_line(pid)
+    return not ended(pid) and not command_line(pid)
 
 
-def _command_line(pid: int) -> bytes:
+def _state(pid: int) -> str:
+    """One letter, as ps shows it; a zombie (Z) has closed everything. X for one that is gone."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError, PermissionError):  # the last where /proc hides what is others'
-        return b""
+        # After the name, which stands in brackets and may hold anything.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except GONE:
+        return "X"
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

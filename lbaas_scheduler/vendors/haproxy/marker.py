@@ -34,7 +34,7 @@ class Marker:
 
     @classmethod
     def of(cls, vip_id: str, version: Version, body: str, bind: str) -> Marker:
-        return cls(vip_id, version, digest(body), digest(_LIVE.sub(r"\1*\2", body)), bind)
+        return cls(vip_id, version, digest(body), structure(body), bind)
 
     def line(self) -> str:
         fields = {
@@ -50,6 +50,11 @@ class Marker:
 
 def digest(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()[:32]
+
+
+def structure(body: str) -> str:
+    """A digest of all that only a reload can change."""
+    return digest(_LIVE.sub(r"\1*\2", body))
 
 
 def split(text: str) -> tuple[Marker | None, str]:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.errors import DriverError
-from lbaas_scheduler.vendors.haproxy import listeners, stats
+from lbaas_scheduler.sdk.silence import Silence
+from lbaas_scheduler.vendors.haproxy import drift, listeners, stats
 from lbaas_scheduler.vendors.haproxy.activation import Activation
 from lbaas_scheduler.vendors.haproxy.attachments import Attachments
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles, StoredVip, vip_file
@@ -49,30 +50,63 @@ class Node:
         self.process = HaproxyProcess(folder, settings.binary, settings.reload_timeout_seconds, self.attachments)
         self.ledger = stats.Ledger(self.files)
         self.activation = Activation(self.files, self.process, self.ledger)
+        self._silence = Silence(settings.hang_timeout_seconds, RuntimeUnavailable)
         self._foreign: list[str] = []
 
     # What is there.
 
     def list_deployed(self) -> dict[str, Version]:
+        """:raises RuntimeUnavailable: HAProxy runs and does not answer, so that nobody knows what it serves."""
         if not self.files.exists:
             return {}
         self._report_foreign()
-        unsure = self.files.journal() | self.attachments.missing()
-        running = self.process.running() and not self.process.misplaced()
+        if self._end_hung():
+            self._start_again()
+        vips = self.files.vips()
+        unsure = self.files.journal() | self.attachments.missing() | self._drifted(vips)
         found = {
-            vip_id: vip.marker.version if running and vip.intact and vip_id not in unsure else NOT_APPLIED
-            for vip_id, vip in self.files.vips().items()
+            vip_id: vip.marker.version if vip.intact and vip_id not in unsure else NOT_APPLIED for vip_id, vip in vips.items()
         }
         return {**dict.fromkeys([*unsure, *self.files.held()], NOT_APPLIED), **found}
+
+    def _drifted(self, vips: Mapping[str, StoredVip]) -> frozenset[str]:
+        """Ids of VIPs that HAProxy does not serve as their files say."""
+        if not self.process.running() or self.process.misplaced():
+            return frozenset(vips)
+        try:
+            with self._silence.asking():
+                return drift.find(self.process.runtime, {vip_id: vip.text for vip_id, vip in vips.items()}).all
+        except RuntimeUnavailable:
+            if self.process.running():
+                raise
+            return frozenset(vips)
+
+    def _end_hung(self) -> bool:
+        """End a HAProxy that has answered nothing for too long, and still does not. Whether it was ended."""
+        if not self._silence.too_long or not self.process.running() or self.process.answers():
+            return False
+        LOG.error("%s: HAProxy runs and has not answered for too long; it is killed and started again", self.files.folder)
+        self.process.kill()
+        self._silence.ended()
+        return True
+
+    def _start_again(self) -> None:
+        try:
+            self.activation.alive()
+            self.activation.activate()
+        except ProcessFailed as error:
+            LOG.warning("%s: HAProxy does not start: %s", self.files.folder, error)
 
     def read_stats(self) -> dict[str, VipStats]:
         vip_ids = self.files.vips() if self.files.exists else {}
         if not vip_ids:
             return {}
         try:
-            worker, readings = self.activation.readings()
+            with self._silence.asking():
+                worker, readings = self.activation.readings()
         except RuntimeUnavailable as error:
-            raise DriverError("HAProxy is not running on the device.", operator_message=str(error)) from error
+            what = "does not answer" if self.process.running() else "is not running"
+            raise DriverError(f"HAProxy {what} on the device.", operator_message=str(error)) from error
         if self.ledger.record(readings, {*vip_ids, *self.files.held()}):
             self.ledger.save()
         connections = [stats.active(rows) for rows in readings.values()]
@@ -91,6 +125,7 @@ class Node:
     def apply(self, base: str, deployments: Sequence[Deployment], in_namespace: bool = False) -> list[Result]:
         """:param in_namespace: whether the device is to be in a network namespace of its own."""
         self.files.create()
+        self._end_hung()
         self._settle_in(in_namespace)
         change = _Change(base, self.files.vips())
         self._render(change, deployments)
@@ -144,21 +179,29 @@ class Node:
 
     def _sort(self, change: _Change, stale: bool) -> tuple[list[str], list[str], list[str]]:
         """Ids of VIPs that differ in no more than their marker; in what the runtime API can change; in more than that."""
+        unsure = self.files.journal()
+        known = {
+            vip_id: vip.text
+            for vip_id, vip in change.stored.items()
+            if vip_id in change.wanted
+            and vip.intact
+            and vip_id not in unsure
+            and vip.marker.structure == change.wanted[vip_id].marker.structure
+        }
+        found = drift.find(self.process.runtime, known) if not stale else drift.Drift()
         same: list[str] = []
         live: list[str] = []
         structural: list[str] = []
-        unsure = self.files.journal()
         for vip_id, wanted in change.wanted.items():
             stored = change.stored.get(vip_id)
-            if stored is None or not stored.intact or vip_id in unsure:
+            if stored is None or vip_id not in known or vip_id in found.structural:
                 structural.append(vip_id)
-            elif stored.marker.digest == wanted.marker.digest:
-                if stored.text != wanted.text:
-                    same.append(vip_id)
-            elif stored.marker.structure == wanted.marker.structure and not stale:
+            elif vip_id in found.live or (stored.marker.digest != wanted.marker.digest and not stale):
                 live.append(vip_id)
-            else:
+            elif stored.marker.digest != wanted.marker.digest:
                 structural.append(vip_id)
+            elif stored.text != wanted.text:
+                same.append(vip_id)
         return same, live, structural
 
     def _change_live(self, wanted: Mapping[str, Rendered]) -> bool:
@@ -185,7 +228,7 @@ class Node:
             name = f"{vip.backend}/{server.id}"
             if state.weight != server.weight:
                 yield f"set server {name} weight {server.weight}"
-            if state.maintenance == server.up:
+            if state.maintenance == server.up or state.drained:
                 yield f"set server {name} state {'ready' if server.up else 'maint'}"
 
     def _refuse_unlistenable(self, change: _Change, vip_ids: Sequence[str]) -> None:
@@ -286,6 +329,7 @@ class Node:
         return [Result(vip_id, versions.get(vip_id, NOT_APPLIED), error, removed=error is None) for vip_id in vip_ids]
 
     def _remove(self, stored: Mapping[str, StoredVip], vip_ids: set[str]) -> None:
+        self._end_hung()
         if not set(stored) - vip_ids and not set(self.files.held()) - vip_ids:
             self._tear_down()
             return

@@ -94,6 +94,14 @@ OPTS = [
         help="How long a start, a reload or a stop of HAProxy may take before it counts as failed, in seconds. Raise it "
         "for devices with thousands of VIPs.",
     ),
+    cfg.IntOpt(
+        "hang_timeout_seconds",
+        default=60,
+        min=0,
+        help="How long a HAProxy that runs may answer nothing on its socket, in seconds, before it is killed and started again "
+        "with all its VIPs; to notice it takes up to reload_timeout_seconds more. 0 never does it. Raise it on hosts that "
+        "stand still for long.",
+    ),
     cfg.BoolOpt(
         "network_namespaces",
         default=False,
@@ -146,6 +154,7 @@ class Settings:
     drain_timeout_seconds: int
     max_old_workers: int
     reload_timeout_seconds: int
+    hang_timeout_seconds: int
     network_namespaces: bool
     log_target: str
     log_facility: str

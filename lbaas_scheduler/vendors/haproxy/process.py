@@ -8,14 +8,13 @@ HAProxy's master ends when its worker is killed and the other way round: either 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lbaas_scheduler.sdk import processes
@@ -26,9 +25,8 @@ from lbaas_scheduler.vendors.haproxy.runtime import SOCKET, Processes, Runtime, 
 POLL_SECONDS = 0.01
 EXEC_SECONDS = 1.0
 
-_GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
-"""A process that has ended, or is somebody else's. Any other error (no file can be opened, say) tells nothing of it: to take it
-for dead would be to end it."""
+ANSWER_SECONDS = 5.0
+"""Within which a HAProxy that works says that it does."""
 
 
 class ProcessFailed(Exception):
@@ -48,9 +46,16 @@ class HaproxyProcess:
         self.binary = binary
         self.timeout_seconds = timeout_seconds
         self.runtime = Runtime(folder, timeout_seconds)
+        self.marker = f"-f\0{folder}\0"
 
     def running(self) -> bool:
         return self._master() is not None
+
+    def answers(self) -> bool:
+        """Whether master and worker answer a simple question within :data:`ANSWER_SECONDS`."""
+        with contextlib.suppress(RuntimeUnavailable):
+            return "Pid:" in Runtime(self.folder, min(ANSWER_SECONDS, self.timeout_seconds)).ask("@1 show info")
+        return False
 
     def misplaced(self) -> bool:
         """Whether it runs in another network namespace than it should: a reload would not move it."""
@@ -101,7 +106,7 @@ class HaproxyProcess:
         after: list[Processes] = []
 
         def reloaded() -> bool:
-            if _ended(master):
+            if processes.ended(master):
                 raise ProcessFailed("HAProxy ended during the reload.")
             with contextlib.suppress(RuntimeUnavailable):
                 after[:] = [self.runtime.processes()]
@@ -122,12 +127,18 @@ class HaproxyProcess:
         """
         self._kill_all()
 
+    def kill(self) -> None:
+        """End all processes of the device at once, without asking them: they do not answer.
+
+        :raises ProcessFailed: one of them is still there.
+        """
+        self._end_with((signal.SIGKILL,))
+
     def _serving(self) -> bool:
         with contextlib.suppress(RuntimeUnavailable):
-            processes = self.runtime.processes()
-            return processes.worker is not None and "Pid:" in self.runtime.ask("@1 show info")
+            return self.runtime.processes().worker is not None and "Pid:" in self.runtime.ask("@1 show info")
         pid = self._pid()
-        if pid is not None and _ended(pid):
+        if pid is not None and processes.ended(pid):
             raise ProcessFailed("HAProxy ended right after its start.")
         return False
 
@@ -147,23 +158,26 @@ class HaproxyProcess:
         if pid is None:
             return None
         # While the master executes itself anew, for a moment, it has no command line.
-        until(lambda: _ended(pid) or bool(_command_line(pid)), EXEC_SECONDS)
-        return pid if _belongs(pid, self.folder) else None
+        until(lambda: processes.ended(pid) or bool(processes.command_line(pid)), EXEC_SECONDS)
+        return pid if processes.alive(pid, self.marker) else None
 
     def _kill_all(self) -> None:
         """Master first: its workers end with it. What is left after that was left by a crash."""
         master = self._master()
         if master is not None:
             _signal(master, signal.SIGTERM)
-            until(lambda: not _belongs(master, self.folder), self.timeout_seconds)
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            left = list(_processes_of(self.folder))
+            until(lambda: not processes.alive(master, self.marker), self.timeout_seconds)
+        self._end_with((signal.SIGTERM, signal.SIGKILL))
+
+    def _end_with(self, numbers: Sequence[signal.Signals]) -> None:
+        for number in numbers:
+            left = processes.find(self.marker)
             if not left:
                 return
             for pid in left:
                 _signal(pid, number)
-            until(lambda: not any(_processes_of(self.folder)), self.timeout_seconds)
-        if left := list(_processes_of(self.folder)):
+            until(lambda: not processes.find(self.marker), self.timeout_seconds)
+        if left := processes.find(self.marker):
             raise ProcessFailed(f"HAProxy processes {left} cannot be stopped.")
 
     def _run(self, arguments: list[str], namespace: Namespace | None = None) -> str | None:
@@ -227,37 +241,9 @@ def _signal(pid: int, number: int) -> None:
         raise ProcessFailed(f"HAProxy process {pid} belongs to another user: {error}.") from error
 
 
-def _ended(pid: int) -> bool:
-    """Whether a process is gone. Unlike its command line, its state can be read at any moment of its executing itself anew."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
-    except _GONE:
-        return True
-
-
 def _is_beside_us(pid: int) -> bool:
     """Whether a process is in our network namespace. One that we may not look at is believed to be."""
     try:
         return os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino
     except OSError:
         return True
-
-
-def _belongs(pid: int, folder: Path) -> bool:
-    """Whether ``pid`` is alive and serves ``folder``. A zombie has no command line."""
-    arguments = _command_line(pid).split(b"\0")
-    return (b"-f", os.fsencode(folder)) in itertools.pairwise(arguments)
-
-
-def _command_line(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except _GONE:
-        return b""
-
-
-def _processes_of(folder: Path) -> Iterator[int]:
-    own = os.getpid()
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) != own and _belongs(int(entry), folder):
-            yield int(entry)

@@ -16,6 +16,7 @@ from lbaas_scheduler.domain.deployments import Deployment
 from lbaas_scheduler.domain.loadbalancers import Member, Method, Persistence, Protocol, Vip
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.vendors.haproxy import health, words
+from lbaas_scheduler.vendors.haproxy.drift import stamp
 from lbaas_scheduler.vendors.haproxy.extra import Extra
 from lbaas_scheduler.vendors.haproxy.marker import Marker
 from lbaas_scheduler.vendors.haproxy.options import Settings
@@ -96,6 +97,7 @@ def render_vip(deployment: Deployment) -> Rendered:
         check=checks.check,
         servers=servers,
     )
+    body += stamp(vip.id, body)
     marker = Marker.of(vip.id, deployment.version, body, bind if listens else "")
     return Rendered(marker, body, backend_name(vip), servers, {**errors, **checks.errors})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,24 @@ class ServerState:
         return bool(int(self.row["srv_admin_state"]) & 1)
 
     @property
+    def drained(self) -> bool:
+        """Forced to take no new clients."""
+        return bool(int(self.row["srv_admin_state"]) & 8)
+
+    @property
+    def checked(self) -> bool:
+        """Its check is switched on, if only paused."""
+        return bool(int(self.row["srv_check_state"]) & 4)
+
+    @property
+    def address(self) -> str:
+        return self.row["srv_addr"]
+
+    @property
+    def port(self) -> str:
+        return self.row["srv_port"]
+
+    @property
     def down(self) -> bool:
         """Found down by its check."""
         return self.row["srv_op_state"] == "0" and not self.maintenance
@@ -92,6 +111,15 @@ class Runtime:
     def show_stat(self, pid: int) -> list[dict[str, str]]:
         """Frontends, backends and servers of the worker ``pid``, one dict per row."""
         return _table(self.ask(f"@!{pid} show stat -1 7 -1"))
+
+    def frontends(self, name: str = "") -> list[dict[str, str]]:
+        """Rows of ``show stat`` of the current worker's frontends, of one or of all; none where there is none of that name."""
+        return _table(self.ask(f"@1 show stat {name or -1} 1 -1"))
+
+    def variables(self, names: Sequence[str]) -> dict[str, str]:
+        """Variables of the current worker that are words; those that it does not have are left out."""
+        said = "".join(self.ask(line) for line in _lines([f"get var {name}" for name in names]))
+        return dict(re.findall(r"^(\S+): type=str value=<(.*)>$", said, re.MULTILINE))
 
     def servers(self, backend: str = "") -> list[ServerState]:
         """Servers of the current worker, of one backend or of all."""
@@ -159,9 +187,10 @@ def _servers(text: str) -> Iterator[ServerState]:
 def state_file(servers: Sequence[ServerState]) -> str:
     """What a new worker reads to know the servers' state (format 1).
 
-    The weight is that of the configuration file: HAProxy would otherwise prefer a weight once set at run time to the file's.
+    The weight and the administrative state are those of the configuration file: HAProxy would otherwise prefer what was once set
+    at run time to the file's.
     """
     if not servers:
         return "1\n"
-    rows = [{**server.row, "srv_uweight": server.row["srv_iweight"]} for server in servers]
+    rows = [{**server.row, "srv_uweight": server.row["srv_iweight"], "srv_admin_state": "0"} for server in servers]
     return "\n".join(["1", "# " + " ".join(rows[0]), *(" ".join(row.values()) for row in rows), ""])

@@ -50,7 +50,8 @@ SHAPES = {
 
 
 def body(document: Vip) -> str:
-    return render.render_vip(deployment(document)).body
+    """Without the lines that name a digest of all others."""
+    return render.render_vip(deployment(document)).body.partition("\nglobal\n")[0]
 
 
 def errors(document: Vip) -> dict[str, str]:

@@ -64,9 +64,16 @@ class Meters:
             f"{PREFIX}_placement_seconds", "Time to place", ["role", "outcome"], buckets=SECONDS, registry=own
         )
         self.casts = Counter(f"{PREFIX}_casts", "Messages to agents", ["verb", "outcome"], registry=own)
+        self.dropped = Counter(
+            f"{PREFIX}_casts_dropped", "Messages to agents that were left to the reconciler", ["reason"], registry=own
+        )
         self.requests = Histogram(
             f"{PREFIX}_request_seconds", "Time to answer", ["method", "route", "status"], buckets=SECONDS, registry=own
         )
+
+    def count_dropped(self, reason: str, count: int) -> None:
+        """See :class:`lbaas_scheduler.plugins.outbox.Outbox`."""
+        self.dropped.labels(reason).inc(count)
 
     def render(self, *read_now: Collector) -> bytes:
         """All of it as text."""

@@ -45,13 +45,15 @@ from lbaas_scheduler.plugins.fleet.starting import Requests
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
+from lbaas_scheduler.plugins.outbox import Outbox
 from lbaas_scheduler.plugins.quotas import Quotas
 from lbaas_scheduler.plugins.reconciler import Reconciler
 from lbaas_scheduler.plugins.resource_endpoint import AllocatorEndpoint
 from lbaas_scheduler.plugins.resources import Resources
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.agent_api import AgentAPI
-from lbaas_scheduler.rpc.transport import delivering, get_client, get_server, service_context
+from lbaas_scheduler.rpc.pinger import Pinger
+from lbaas_scheduler.rpc.transport import get_server
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.sdk.bounded import run_within
 from lbaas_scheduler.sdk.networks import NetworkConnector
@@ -59,6 +61,8 @@ from lbaas_scheduler.sdk.networks import NetworkConnector
 LOG = logging.getLogger(__name__)
 
 Plugin = TypeVar("Plugin", bound=ServicePluginBase)
+
+MakesOutbox = Callable[[Caster, MeteredAgents, Callable[[str, int], None]], Outbox]
 
 
 class Worker(Protocol):
@@ -142,6 +146,7 @@ class Plant:
     assignments: Assignments
     meters: Meters
     resources: Resources
+    outbox: Outbox
 
 
 def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
@@ -164,9 +169,11 @@ def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
         breaker=fleet.breaker,
         more=(*fleet.mover.steps(), *_upkeep(parts)),
     )
-    rest = RestServer(conf, rest_application(plant, partial(ping, transport))) if conf.api.enabled else None
+    rest = RestServer(conf, rest_application(plant, Pinger(transport).ping)) if conf.api.enabled else None
     endpoints = [AllocatorEndpoint(plant.resources)]
-    return Server(conf, transport, parts.database, plant.plugins, callbacks, [reconciler, fleet.monitor], rest, endpoints)
+    # The outbox last: what the others begin before they end is still sent.
+    workers: list[Worker] = [reconciler, fleet.monitor, plant.outbox]
+    return Server(conf, transport, parts.database, plant.plugins, callbacks, workers, rest, endpoints)
 
 
 def rest_application(plant: Plant, ping: Ping) -> Wsgi:
@@ -192,8 +199,9 @@ def rest_application(plant: Plant, ping: Ping) -> Wsgi:
     )
 
 
-def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
+def assemble(conf: cfg.ConfigOpts, control: AgentAPI, make_outbox: MakesOutbox = Outbox) -> Plant:
     """:param control: how agents are reached.
+    :param make_outbox: what sends to them without waiting for it.
 
     :raises ConfigurationError: as :func:`build`.
     """
@@ -206,8 +214,9 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
     metered = MeteredAgents(control, meters)
     connector = _connector(conf, database, allocator)
     caster = Caster(database, metered, documents.load, connector.wirings)
+    outbox = make_outbox(caster, metered, meters.count_dropped)
     assignments = Assignments(database, conf.scheduler.agent_down_seconds)
-    directory = AgentDirectory(database, assignments, caster, metered, conf.scheduler.agent_down_seconds)
+    directory = AgentDirectory(database, assignments, outbox, outbox, conf.scheduler.agent_down_seconds)
     classes = _plugin_classes(conf)
     quotas = Quotas(database, conf)
     placer = MeteredPlacer(build_placer(conf, database, gates, connector), meters)
@@ -224,17 +233,17 @@ def assemble(conf: cfg.ConfigOpts, control: AgentAPI) -> Plant:
         service_types=ServiceTypes(database, _device_types(gates), services, placer.algorithms()),
         rules=PlacementRules(database, services, placer.algorithms()),
         agents=directory,
-        caster=caster,
+        caster=outbox,
         networks=NetworkRegistry(database, allocator, conf.allocator.address_pick),
         connector=connector,
         quotas=quotas,
         allocator=allocator,
-        fleet=build_fleet(conf, database, placer, caster, registry, assignments, handlers_of(gates), requests, reports),
+        fleet=build_fleet(conf, database, placer, outbox, registry, assignments, handlers_of(gates), requests, reports),
     )
     requests |= {cls.service: asked for cls in classes.values() if (asked := cls.requests(parts)) is not None}
     plugins = [DeviceSchedulerPlugin.build(parts), *(cls.build(parts) for cls in classes.values())]
     resources = Resources(allocator_api.AllocatorAPI(allocator), conf, OwnerProbe(database))
-    return Plant(parts, plugins, assignments, meters, resources)
+    return Plant(parts, plugins, assignments, meters, resources, outbox)
 
 
 def _connector(conf: cfg.ConfigOpts, database: Database, allocator: ResourceAllocator) -> NetworkConnector:
@@ -259,16 +268,6 @@ def _loaded(plugins: Sequence[ServicePluginBase], kind: type[Plugin]) -> Plugin:
             "add it, or set [api] enabled to false"
         )
     return found
-
-
-def ping(transport: oslo_messaging.Transport, timeout_seconds: float) -> None:
-    """Ask over the bus whether a server is there.
-
-    :raises oslo_messaging.MessagingException: none answers in time, or the broker is away.
-    """
-    client = get_client(transport, topics.SERVERS)
-    with delivering():
-        client.prepare(timeout=timeout_seconds).call(service_context(), "ping")
 
 
 def _plugin_classes(conf: cfg.ConfigOpts) -> Mapping[str, type[ServicePluginBase]]:

@@ -6,11 +6,11 @@ of which at least one must run beside.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from oslo_config import cfg
@@ -20,6 +20,7 @@ from lbaas_scheduler.conf import loading
 from lbaas_scheduler.conf.api import NOAUTH
 from lbaas_scheduler.errors import LBaaSError
 from lbaas_scheduler.rpc.agent_api import AgentAPI
+from lbaas_scheduler.rpc.pinger import Pinger
 from lbaas_scheduler.rpc.transport import get_transport
 
 LOG = logging.getLogger(__name__)
@@ -40,12 +41,14 @@ def application() -> Callable[..., Any]:
         plant = wiring.assemble(conf, AgentAPI(transport))
         for plugin in plant.plugins:
             plugin.start()
-        app = wiring.rest_application(plant, partial(wiring.ping, transport))
+        app = wiring.rest_application(plant, Pinger(transport).ping)
     except LBaaSError as error:
         print(f"{PROG}: {error.message}", file=sys.stderr)
         sys.exit(1)
     if conf.api.auth_strategy == NOAUTH:
         LOG.warning("[api] auth_strategy is noauth: everybody who reaches this application is an administrator")
+    # Nobody tells an application that it ends. Each process that is forked from this one has an outbox of its own.
+    atexit.register(plant.outbox.stop)
     # Servers may fork after this: no process may use a connection of another one's.
     plant.parts.database.dispose()
     return app

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import sqlalchemy as sa
-from oslo_messaging import MessageDeliveryFailure
 
 from lbaas_scheduler.db import agents as store
 from lbaas_scheduler.db.session import Database
@@ -17,7 +16,7 @@ from lbaas_scheduler.devices.assignments import Assignments, Move
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.agents import LOADBALANCER_AGENT, Agent, StateReport
 from lbaas_scheduler.errors import AgentNotFound, Conflict, InvalidRequest
-from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.plugins.casts import Casts
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ _CHANGEABLE: Mapping[str, tuple[type, str]] = {
 
 
 class AgentControl(Protocol):
-    """What is asked of :class:`~lbaas_scheduler.rpc.agent_api.AgentAPI`."""
+    """What tells agents of themselves: see :class:`~lbaas_scheduler.plugins.outbox.Outbox`."""
 
     def agent_updated(self, host: str, admin_state_up: bool) -> None: ...
 
@@ -48,7 +47,7 @@ class AgentDirectory:
         self,
         database: Database,
         assignments: Assignments,
-        caster: Caster,
+        caster: Casts,
         control: AgentControl,
         agent_down_seconds: float,
     ) -> None:
@@ -108,7 +107,7 @@ class AgentDirectory:
             self._database.write(work)
         wanted = changes.get("admin_state_up", before.admin_state_up)
         if wanted != before.admin_state_up:
-            self._tell(before.host, wanted)
+            self._control.agent_updated(before.host, wanted)
         return self.get(agent_id)
 
     def delete(self, agent_id: str) -> None:
@@ -160,14 +159,6 @@ class AgentDirectory:
         if agent is None:
             raise AgentNotFound(id=agent_id)
         return agent
-
-    def _tell(self, host: str, admin_state_up: bool) -> None:
-        try:
-            self._control.agent_updated(host, admin_state_up)
-        except MessageDeliveryFailure as error:
-            LOG.warning(
-                "The agent on %s is not told that it was %s: %s", host, "enabled" if admin_state_up else "disabled", error
-            )
 
     def _document(self, agent: Agent) -> dict[str, Any]:
         return {

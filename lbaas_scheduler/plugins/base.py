@@ -18,7 +18,7 @@ from lbaas_scheduler.sdk.networks import NetworkConnector
 
 if TYPE_CHECKING:
     from lbaas_scheduler.plugins.agents import AgentDirectory
-    from lbaas_scheduler.plugins.casts import Caster
+    from lbaas_scheduler.plugins.casts import Casts
     from lbaas_scheduler.plugins.device_scheduler.placement_rules import PlacementRules
     from lbaas_scheduler.plugins.device_scheduler.placer import Places
     from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
@@ -38,7 +38,7 @@ class Parts:
     registry: Registry
     service_types: ServiceTypes
     agents: AgentDirectory
-    caster: Caster
+    caster: Casts
     networks: NetworkRegistry
     connector: NetworkConnector
     fleet: FleetOperations

@@ -63,7 +63,7 @@ def _expecting(call: C) -> C:
 class AgentCallbacks:
     """The endpoint for agents, version 1.0.
 
-    :param cast: sends what is due of VIPs: see :meth:`lbaas_scheduler.plugins.casts.Caster.cast`.
+    :param cast: sends what is due of VIPs: see :meth:`lbaas_scheduler.plugins.casts.Casts.cast`.
     """
 
     target = oslo_messaging.Target(version=topics.VERSION)

@@ -55,6 +55,25 @@ class Agents(Protocol):
     def resync(self, host: str, device_id: str | None = None) -> None: ...
 
 
+class Casts(Protocol):
+    """What tells agents of what was committed. Never raises. Whether it waits for the bus, the implementation says."""
+
+    def cast(self, vip_ids: Collection[str]) -> object:
+        """Send each VIP's whole desired state to its device's agent; what is settled is left out."""
+
+    def send(self, vip_ids: Collection[str]) -> set[str]:
+        """As :meth:`cast`, for whoever is to know what became of it, in bounded time.
+
+        :returns: VIPs that could not be sent because database or bus are away.
+        """
+
+    def announce(self, moves: Iterable[Move]) -> None:
+        """Devices changed hands: let the new agents look at them, and the old ones let go of them."""
+
+    def tell_of(self, device_id: str, *hosts: str | None) -> object:
+        """Let the agents on these hosts look at a device: fetch it and what is on it, or let go of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """A device, and what its agent is told of it."""
@@ -82,8 +101,8 @@ class _Order:
         return VipChange(verb, {"device": self.device, "deployment": Deployment(self.vip, row.version, self.wiring)})
 
 
-class Caster:
-    """Casts what is due of VIPs to the agents of their devices.
+class Caster(Casts):
+    """Casts what is due of VIPs to the agents of their devices, and waits until the bus has it, or is known to be away.
 
     :param load_vips: :func:`lbaas_scheduler.plugins.loadbalancer.documents.load`.
     :param wirings: :meth:`lbaas_scheduler.sdk.networks.NetworkConnector.wirings`.
@@ -118,6 +137,9 @@ class Caster:
                 LOG.warning("The message bus is away; %d casts wait: %s", len(unsent), error)
                 return unsent
         return set()
+
+    def send(self, vip_ids: Collection[str]) -> set[str]:
+        return self.cast(vip_ids)
 
     def announce(self, moves: Iterable[Move]) -> None:
         """Devices changed hands: let the new agents look at them, and the old ones let go of them. Never raises."""

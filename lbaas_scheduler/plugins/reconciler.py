@@ -26,7 +26,7 @@ from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.errors import Unavailable
 from lbaas_scheduler.plugins.callbacks import Outcome, Reports
-from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.plugins.casts import Casts
 
 LOG = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Reconciler:
     def __init__(
         self,
         database: Database,
-        caster: Caster,
+        caster: Casts,
         assignments: Assignments,
         reports: Reports,
         conf: cfg.ConfigOpts,
@@ -160,7 +160,7 @@ class Reconciler:
         """Cast what is due: in random order, in batches, as long as there is any."""
         while not self._thread.stopping:
             rows = self._claim()
-            unsent = self._caster.cast([row.resource_id for row in rows])
+            unsent = self._caster.send([row.resource_id for row in rows])
             if unsent:
                 self._hand_back([row for row in rows if row.resource_id in unsent])
             if unsent or len(rows) < self._options.reconcile_batch_size:

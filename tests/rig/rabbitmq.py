@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import shutil
+import subprocess
 import uuid
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,14 @@ class RabbitMQ(Server):
         """The queues of a virtual host as the management API describes them (``name``, ``type``, ``messages``, …)."""
         found = self.call("GET", f"/api/queues/{quote(url.rsplit('/', 1)[1], safe='')}")
         return list(found)
+
+    def alarm(self, on: bool) -> None:
+        """Raise or clear the alarm of memory: while it lasts, the broker takes nothing from publishers and lets them wait."""
+        watermark = "0.0000001" if on else "0.6"
+        words = [_program("rabbitmqctl"), "--node", f"rig-{self.amqp_port}@localhost", "set_vm_memory_high_watermark", watermark]
+        done = subprocess.run(words, env=self._environment(), capture_output=True, text=True, check=False, timeout=90)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(words)}: {done.stdout}{done.stderr}")
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """One call of the management API.

@@ -10,7 +10,7 @@ from oslo_context.context import RequestContext
 from lbaas_scheduler.devices.registry import Guard, Registry
 from lbaas_scheduler.devices.tenants import TenantDevices, seen
 from lbaas_scheduler.errors import InvalidRequest
-from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.plugins.casts import Casts
 
 Document = dict[str, Any]
 Filters = Mapping[str, Sequence[Any]]
@@ -22,7 +22,7 @@ _REACHES_THE_DEVICE = frozenset({"management", "extra", "interfaces", "agent_hos
 class Devices:
     """Every method raises what the registry's method of the same kind raises, and DeviceNotFound of what is not the caller's."""
 
-    def __init__(self, registry: Registry, caster: Caster, tenants: TenantDevices) -> None:
+    def __init__(self, registry: Registry, caster: Casts, tenants: TenantDevices) -> None:
         self._registry = registry
         self._caster = caster
         self._tenants = tenants

@@ -17,7 +17,7 @@ from lbaas_scheduler.errors import NotAuthorized
 from lbaas_scheduler.networks.registry import NetworkRegistry
 from lbaas_scheduler.plugins.agents import AgentDirectory
 from lbaas_scheduler.plugins.base import Parts, ServicePluginBase
-from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.plugins.casts import Casts
 from lbaas_scheduler.plugins.device_scheduler.devices import Devices
 from lbaas_scheduler.plugins.device_scheduler.endpoint import DeviceSchedulerEndpoint
 from lbaas_scheduler.plugins.device_scheduler.explain import explanation_of, placement_of
@@ -47,7 +47,7 @@ class DeviceSchedulerPlugin(ServicePluginBase):
         service_types: ServiceTypes,
         agents: AgentDirectory,
         placer: Places,
-        caster: Caster,
+        caster: Casts,
         networks: NetworkRegistry,
         fleet: FleetOperations,
         default_service_type: str,

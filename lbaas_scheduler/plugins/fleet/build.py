@@ -13,7 +13,7 @@ from lbaas_scheduler.devices.monitor import Monitor
 from lbaas_scheduler.devices.registry import Registry
 from lbaas_scheduler.devices.secrets import Vault
 from lbaas_scheduler.plugins.callbacks import Reports
-from lbaas_scheduler.plugins.casts import Caster
+from lbaas_scheduler.plugins.casts import Casts
 from lbaas_scheduler.plugins.fleet.balancing import Balancing
 from lbaas_scheduler.plugins.fleet.mover import Mover
 from lbaas_scheduler.plugins.fleet.operations import FleetOperations
@@ -26,7 +26,7 @@ def build_fleet(
     conf: cfg.ConfigOpts,
     database: Database,
     placer: PlacesResources,
-    caster: Caster,
+    caster: Casts,
     registry: Registry,
     assignments: Assignments,
     handlers: Mapping[tuple[str, str], DeviceHandler],

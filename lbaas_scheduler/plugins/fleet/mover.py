@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -25,6 +25,7 @@ from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.moves import Cause, Move, MoveState, Transfer
 from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
 from lbaas_scheduler.errors import Conflict, DeviceNotFound, LBaaSError, NotFound, StateInvalid, Unavailable
+from lbaas_scheduler.plugins.casts import Casts
 from lbaas_scheduler.plugins.device_scheduler.service_type_schema import EVACUATE
 from lbaas_scheduler.plugins.fleet.starting import Crowded, Starter
 
@@ -35,11 +36,6 @@ BATCH = 100
 
 RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 300.0
-
-
-class Casts(Protocol):
-    def cast(self, vip_ids: Collection[str]) -> object:
-        """See :meth:`lbaas_scheduler.plugins.casts.Caster.cast`."""
 
 
 class Mover:

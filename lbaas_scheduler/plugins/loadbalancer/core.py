@@ -61,7 +61,7 @@ class PlacesResources(Protocol):
 class Casts(Protocol):
     """What tells agents of VIPs."""
 
-    def cast(self, vip_ids: Collection[str]) -> None:
+    def cast(self, vip_ids: Collection[str]) -> object:
         """Send each VIP's whole desired state to its device's agent. After the commit; never raises."""
 
 

@@ -9,7 +9,6 @@ from oslo_context.context import RequestContext
 
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.plugins.base import Parts
-from lbaas_scheduler.plugins.joint_casts import JointCaster
 from lbaas_scheduler.plugins.loadbalancer.associations import Associations
 from lbaas_scheduler.plugins.loadbalancer.base import Body, Document, Fields, Filters, LoadBalancerPluginBase
 from lbaas_scheduler.plugins.loadbalancer.core import Casts, Core, NoRules, PlacesResources, Rules, ServiceTypes
@@ -72,7 +71,7 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
         return cls(
             database=parts.database,
             placer=parts.placer,
-            caster=JointCaster(parts.caster),
+            caster=parts.caster,
             connector=parts.connector,
             service=parts.services[cls.service],
             service_types=parts.service_types,

@@ -23,6 +23,7 @@ from lbaas_scheduler.plugins.loadbalancer.reports import Reports
 from lbaas_scheduler.rpc.agent_api import VipChange
 from lbaas_scheduler.rpc.codec import to_document
 from tests.database import configured
+from tests.direct import DirectOutbox
 
 HOST = "agent-1"
 ADMIN = {"X-Project-Id": "operator", "X-User-Id": "root", "X-Roles": "admin"}
@@ -106,7 +107,7 @@ class House:
         for name, value in {"auth_strategy": "noauth", **api}.items():
             self.conf.set_override(name, value, "api")
         self.agents = PromptAgents()
-        self.plant = wiring.assemble(self.conf, self.agents)  # type: ignore[arg-type]
+        self.plant = wiring.assemble(self.conf, self.agents, DirectOutbox)  # type: ignore[arg-type]
         parts = self.plant.parts
         self.database = parts.database
         reports, cast = Reports(parts.connector), parts.caster.cast

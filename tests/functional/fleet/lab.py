@@ -28,6 +28,7 @@ from lbaas_scheduler.plugins.reconciler import Reconciler
 from lbaas_scheduler.rpc.agent_api import VipChange
 from lbaas_scheduler.rpc.codec import to_document
 from tests.database import configured
+from tests.direct import DirectOutbox
 
 ADMIN = RequestContext(project_id="operator", is_admin=True, overwrite=False)
 TENANT = RequestContext(project_id="tenant", is_admin=False, overwrite=False)
@@ -118,7 +119,7 @@ class Lab:
         for name, value in {"cast_deadline_seconds": 600, **scheduler}.items():
             self.option(name, value)
         self.agents = agents or Agents()
-        self.plant = wiring.assemble(self.conf, self.agents)  # type: ignore[arg-type]
+        self.plant = wiring.assemble(self.conf, self.agents, DirectOutbox)  # type: ignore[arg-type]
         parts = self.plant.parts
         self.database = parts.database
         self.registry = parts.registry

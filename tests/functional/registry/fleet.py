@@ -27,6 +27,7 @@ from lbaas_scheduler.sdk.conformance import documents
 from lbaas_scheduler.sdk.handlers import DeviceHandler
 from lbaas_scheduler.vendors.fake.handler import FakeHandler
 from tests.database import configured
+from tests.direct import DirectOutbox
 
 SERVICE = "LoadBalancer"
 AGENT_DOWN_SECONDS = 75.0
@@ -99,7 +100,8 @@ class Fleet:
         self.agents = self.new_directory()
 
     def new_directory(self) -> AgentDirectory:
-        return AgentDirectory(self.database, self.assignments, self.caster, self.bus, AGENT_DOWN_SECONDS)
+        outbox = DirectOutbox(self.caster, self.bus)
+        return AgentDirectory(self.database, self.assignments, outbox, outbox, AGENT_DOWN_SECONDS)
 
     def load_vips(self, _conn: sa.Connection, vip_ids: Collection[str]) -> dict[str, Vip]:
         """As the LoadBalancer plugin builds them from rows."""

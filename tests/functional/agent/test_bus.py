@@ -25,6 +25,7 @@ from tests.rig.fixtures import require
 from tests.rig.rabbitmq import RabbitMQ
 from tests.rig.run import Run
 from tests.rig.waiting import wait_for
+from tests.troubled_server import ERRORS_OF_OTHERS, troubled_server
 
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning")
 """A library that loses its broker leaves sockets to the garbage collector, which complains of them."""
@@ -178,3 +179,11 @@ def test_results_that_fall_into_an_outage_are_delivered_after_it(broker, tmp_pat
     assert agent.wait(20) == 0, "an agent whose broker is away still ends in time"
     broker.start()  # with a broker, the library closes what it has open
     site.close()
+
+
+@pytest.mark.parametrize("error", ERRORS_OF_OTHERS, ids=lambda it: type(it).__name__)
+def test_an_error_of_a_server_is_no_sign_that_the_broker_is_away(error: Exception, rabbitmq_url: str) -> None:
+    transport = get_transport(bus_conf(rabbitmq_url))
+    with troubled_server(transport, error) as server, pytest.raises(type(error), match="theirs"):
+        server.report_results("agent-1", {})
+    transport.cleanup()

@@ -10,6 +10,7 @@ from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.lbaas_api import LoadBalancerClient
 from lbaas_scheduler.rpc.transport import ContextSerializer, delivering, get_server, get_transport
 from tests.agent_side import bus_conf
+from tests.troubled_server import ERRORS_OF_OTHERS, troubled_server
 
 
 def test_only_who_asks_travels_with_a_message():
@@ -77,7 +78,7 @@ def test_errors_of_the_libraries_below_say_that_the_broker_is_away(error):
         raise error
 
 
-def test_an_error_of_the_other_side_stays_what_it_is():
-    remote = type("FileNotFoundError_Remote", (FileNotFoundError,), {"__module__": "builtins_Remote"})
-    with pytest.raises(FileNotFoundError), delivering():
-        raise remote("theirs")
+@pytest.mark.parametrize("error", ERRORS_OF_OTHERS, ids=lambda it: type(it).__name__)
+def test_an_error_of_the_other_side_stays_what_it_is(error):
+    with troubled_server(get_transport(bus_conf()), error) as server, pytest.raises(type(error), match="theirs"):
+        server.report_results("agent-1", {})

@@ -22,7 +22,10 @@ BOOLEAN: Schema = {"anyOf": [{"type": "boolean"}, {"enum": [0, 1]}, TRUTHS]}
 FILTER_TEXT: Schema = {"type": "string", "pattern": "^[^\\x00]*$"}
 """What may be looked for where no attribute map says more: all that a database understands as text."""
 
-_TEXT_PATTERN = "^[^\\x00]*$"
+_READABLE = {
+    common.PRINTABLE_TEXT: "^[^\\x00]*$",
+    common.TRIMMED_TEXT: common.TRIMMED_TEXT.replace(r"\u0000\ud800-\udfff", r"\x00"),
+}
 """In JSON there are no lone surrogates to be excluded, and the patterns of some readers cannot name them."""
 
 
@@ -68,8 +71,8 @@ def readable(schema: Mapping[str, Any]) -> Schema:
 
 
 def _readable_part(name: str, value: Any) -> Any:
-    if name == "pattern" and value == common.PRINTABLE_TEXT:
-        return _TEXT_PATTERN
+    if name == "pattern":
+        return _READABLE.get(value, value)
     if isinstance(value, Mapping):
         return readable(value)
     if isinstance(value, list):

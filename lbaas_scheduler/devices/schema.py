@@ -124,11 +124,11 @@ _INTERFACE = {
 }
 
 CHANGEABLE: dict[str, Any] = {
-    "name": _text(255),
+    "name": common.NAME,
     "description": _text(255),
     "form": _choice(Form),
     "shared": _BOOLEAN,
-    "zone": _text(255),
+    "zone": common.NAME,
     "admin_state": _choice(AdminState),
     "management": _nullable(_MANAGEMENT),
     "capabilities": {

@@ -30,11 +30,11 @@ NETWORK = Noun(
     {
         "id": common.ID,
         "tenant_id": common.TENANT_ID,
-        "name": common.text(),
+        "name": common.name(),
         # Administrators only, as all that follows.
         "shared": Attribute(common.BOOLEAN, post=True, put=True, default=False, convert=converters.boolean),
         "network_type": Attribute(NETWORK_TYPE, post=True, default="flat"),
-        "physical_network": Attribute(common.TEXT, post=True, default=""),
+        "physical_network": Attribute(common.NAME, post=True, default=""),
         "segmentation_id": Attribute(SEGMENT, post=True, default=None, convert=converters.integer),
         "subnets": common.read_only({"type": "array", "items": common.UUID}, filtered=False),
     },
@@ -47,7 +47,7 @@ SUBNET = Noun(
         "id": common.ID,
         "tenant_id": common.TENANT_ID,
         "network_id": common.reference(),
-        "name": common.text(),
+        "name": common.name(),
         "cidr": Attribute(CIDR, post=True, default=REQUIRED),
         "ip_version": common.read_only({"type": "integer", "enum": [4, 6]}, converters.integer),
         # Not given = the first usable address; null = none.

@@ -14,12 +14,23 @@ MAX_NAME = 255
 # NUL and lone surrogates are no text for PostgreSQL; everything else a person may write.
 PRINTABLE_TEXT = r"^[^\u0000\ud800-\udfff]*$"
 
+_BLANK = r"\s\u001c-\u001f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_NO_TEXT = r"\u0000\ud800-\udfff"
+TRIMMED_TEXT = rf"^(?:[^{_BLANK}{_NO_TEXT}](?:[^{_NO_TEXT}]*[^{_BLANK}{_NO_TEXT}])?)?$"
+
 UUID: Schema = {
     "type": "string",
     "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
     "description": "a UUID",
 }
 TEXT: Schema = {"type": "string", "maxLength": MAX_NAME, "pattern": PRINTABLE_TEXT, "description": "text without NUL"}
+NAME: Schema = {
+    # MariaDB compares without the blanks at an end, the other databases with them; and nobody sees them in a list.
+    "type": "string",
+    "maxLength": MAX_NAME,
+    "pattern": TRIMMED_TEXT,
+    "description": f"a string of at most {MAX_NAME} characters without NUL, and without blanks at its beginning or end",
+}
 TENANT: Schema = {
     "type": "string",
     "minLength": 1,
@@ -57,6 +68,10 @@ def reference(put: bool = False, default: Any = REQUIRED) -> Attribute:
 
 def text() -> Attribute:
     return Attribute(TEXT, post=True, put=True, default="")
+
+
+def name() -> Attribute:
+    return Attribute(NAME, post=True, put=True, default="")
 
 
 def port() -> Attribute:

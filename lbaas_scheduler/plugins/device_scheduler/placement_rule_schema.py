@@ -41,7 +41,11 @@ _MATCH = {
 }
 
 PROPERTIES = {
-    "name": {"type": "string", "minLength": 1, "maxLength": 255, "description": "a string of 1 to 255 characters"},
+    "name": {
+        **common.NAME,
+        "minLength": 1,
+        "description": "a string of 1 to 255 characters, without blanks at its beginning or end",
+    },
     "service": {"type": "string", "minLength": 1, "maxLength": 64, "description": "the name of a service"},
     "position": {
         "type": "integer",

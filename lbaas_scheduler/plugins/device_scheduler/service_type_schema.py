@@ -6,6 +6,7 @@ from typing import Any
 
 from lbaas_scheduler.devices.schema import check
 from lbaas_scheduler.plugins.device_scheduler import wishes
+from lbaas_scheduler.schemas import common
 
 _DEFINITION = {
     "type": "object",
@@ -43,7 +44,11 @@ _OPTIONS = {
 }
 
 PROPERTIES = {
-    "name": {"type": "string", "minLength": 1, "maxLength": 255, "description": "a string of 1 to 255 characters"},
+    "name": {
+        **common.NAME,
+        "minLength": 1,
+        "description": "a string of 1 to 255 characters, without blanks at its beginning or end",
+    },
     "description": {"type": "string", "maxLength": 255, "description": "a string of 0 to 255 characters"},
     "enabled": {"type": "boolean", "description": "true or false"},
     "default": {"type": "boolean", "description": "true or false"},

@@ -235,3 +235,29 @@ def walk(house: House, url: str, collection: str, direction: str) -> list[str]:
         url = hrefs.get(direction, "").partition("//")[2].partition("/")[2]
         url = f"/{url}" if url else ""
     return found
+
+
+@pytest.mark.parametrize("name", ["web ", " web", "web\t", "web\n", "web\u3000", " "])
+def test_a_name_with_blanks_at_an_end_is_refused(house: House, name: str) -> None:
+    bodies = {
+        "/v2.0/lb/pools": {
+            "pool": {"subnet_id": house.subnet["id"], "protocol": "HTTP", "lb_method": "ROUND_ROBIN", "name": name}
+        },
+        "/v2.0/networks": {"network": {"name": name}},
+        "/v2.0/subnets": {"subnet": {"network_id": house.network["id"], "cidr": "10.77.0.0/24", "name": name}},
+        "/v2.0/devices": {"device": {"device_type": "fake", "name": name}},
+        "/v2.0/service-types": {"service_type": {"name": name}},
+        "/v2.0/placement-rules": {"placement_rule": {"name": name, "wishes": {"zone": "a"}}},
+    }
+    for path, body in bodies.items():
+        answer = house.post(path, body, ADMIN)
+        assert (answer.status_code, "without blanks at its beginning or end" in answer.text) == (400, True), (path, answer.text)
+    vip = house.post("/v2.0/lb/vips", {"vip": house.vip_body(house.pool(), name=name)})
+    assert (vip.status_code, "without blanks at its beginning or end" in vip.text) == (400, True)
+
+
+def test_a_name_is_found_by_itself_alone_on_every_database(any_house: House) -> None:
+    for name in ("web", "Web", "wéb", "w b"):
+        any_house.pool(name=name)
+        assert [it["name"] for it in any_house.get(f"{POOLS}?name={name}").json["pools"]] == [name]
+    assert any_house.get(f"{POOLS}?name=web%20").status_code == 400

@@ -15,10 +15,10 @@ from tests.functional.loadbalancer.lab import Lab, tenant
 MARK = "Needle"
 HOSTILE = (
     f'{MARK}"; quit; "',
-    f"{MARK}'\n  server evil 192.0.2.66:80\r\n",
+    f"{MARK}'\n  server evil 192.0.2.66:80\r\n.",
     f"{MARK} # ${{HOME}} %[env(HOME)] %(x)s {{{{ 7 * 7 }}}} $(id) `id` \\",
-    f"{MARK}负载均衡器 \U0001f4a9 \u2028 \x85",
-    f'{MARK}]}}"}}}},\n- name: evil\n',
+    f"{MARK}负载均衡器 \U0001f4a9 \u2028 \x85.",
+    f'{MARK}]}}"}}}},\n- name: evil\n.',
 )
 
 

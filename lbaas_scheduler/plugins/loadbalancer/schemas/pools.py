@@ -16,13 +16,13 @@ POOL = Noun(
     {
         "id": common.ID,
         "tenant_id": common.TENANT_ID,
-        "name": common.text(),
+        "name": common.name(),
         "description": common.text(),
         "vip_id": common.read_only(common.nullable(common.UUID), converters.lower),
         "subnet_id": common.reference(),
         "protocol": Attribute(common.PROTOCOL, post=True, default=REQUIRED),
         # Name of a service type; LBaaS v1 calls it so and normalises it to lower case.
-        "provider": Attribute(common.nullable(common.TEXT), post=True, default=None),
+        "provider": Attribute(common.nullable(common.NAME), post=True, default=None),
         "lb_method": Attribute(METHOD, post=True, put=True, default=REQUIRED),
         "members": common.read_only(IDS, filtered=False),
         # LBaaS v1 accepts the list and ignores it: monitors are associated one by one, by the sub-resource.

@@ -12,7 +12,7 @@ SIMULATION = Noun(
     "simulated vips",
     {
         "tenant_id": common.TENANT_ID,
-        "name": common.text(),
+        "name": common.name(),
         "pool_id": common.reference(default=None),
         "protocol": Attribute(common.nullable(common.PROTOCOL), post=True),
         "lb_method": Attribute(
@@ -33,7 +33,7 @@ SIMULATION = Noun(
         "address": Attribute(common.nullable(common.ADDRESS), post=True, convert=converters.address),
         "session_persistence": Attribute(SESSION_PERSISTENCE, post=True, convert=converters.empty_to_none),
         "connection_limit": Attribute(CONNECTION_LIMIT, post=True, default=-1, convert=converters.integer),
-        "service_type_id": Attribute(common.nullable(common.TEXT), post=True),
-        "device_id": Attribute(common.nullable(common.TEXT), post=True),
+        "service_type_id": Attribute(common.nullable(common.NAME), post=True),
+        "device_id": Attribute(common.nullable(common.NAME), post=True),
     },
 )

@@ -44,7 +44,7 @@ VIP = Noun(
     {
         "id": common.ID,
         "tenant_id": common.TENANT_ID,
-        "name": common.text(),
+        "name": common.name(),
         "description": common.text(),
         "subnet_id": common.reference(),
         "address": Attribute(common.nullable(common.ADDRESS), post=True, default=None, convert=converters.address),
@@ -59,9 +59,9 @@ VIP = Noun(
         "admin_state_up": common.ADMIN_STATE_UP,
         # Ours. Written as the name or id of a service type, which says what kind of device the VIP goes to; read as its id.
         # null = the pool's, else the default.
-        "service_type_id": Attribute(common.nullable(common.TEXT), post=True, default=None),
+        "service_type_id": Attribute(common.nullable(common.NAME), post=True, default=None),
         # Ours, and written by administrators only: the id of the one device that the VIP must go to.
-        "device_id": Attribute(common.nullable(common.TEXT), post=True, default=None, filtered=False),
+        "device_id": Attribute(common.nullable(common.NAME), post=True, default=None, filtered=False),
         "status": common.STATUS_ATTRIBUTE,
         "status_description": common.STATUS_DESCRIPTION,
     },

@@ -108,6 +108,7 @@ def test_accepted_ports_are_ports(value: Any) -> None:
 @given(st.text(max_size=300))
 def test_names_are_taken_as_they_are_or_not_at_all(name: str) -> None:
     fits = len(name) <= 255 and "\0" not in name and not any("\ud800" <= char <= "\udfff" for char in name)
+    fits = fits and name == name.strip()
     assert _is_refused(VIP, {"name": name}) is not fits
     if fits:
         assert accept(VIP, {"name": name}, Verb.PUT) == {"name": name}

@@ -19,6 +19,7 @@ from lbaas_scheduler.allocator.core.states import Allocation, Event, Pool
 from lbaas_scheduler.allocator.kinds import configs
 from lbaas_scheduler.allocator.texts import LONGEST, check_text
 from lbaas_scheduler.allocator.windows import Windows
+from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.errors import InvalidConfig, NotDefined
 
@@ -199,4 +200,4 @@ def stamp(at: datetime | None = None) -> str:
     """A name for an event that sorts by time. Without ``at``: now, to the nanosecond, and unique."""
     if at is not None:
         return f"{int(at.astimezone(UTC).timestamp() * 1_000_000):016d}000"
-    return f"{time.time_ns():019d}-{os.urandom(4).hex()}"
+    return f"{clock.time_ns():019d}-{os.urandom(4).hex()}"

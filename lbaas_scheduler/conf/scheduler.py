@@ -82,6 +82,17 @@ OPTS: tuple[cfg.Opt, ...] = (
         "lost message.",
     ),
     cfg.IntOpt(
+        "max_clock_difference_seconds",
+        default=5,
+        min=1,
+        max=3600,
+        mutable=True,
+        help="By how many seconds this server's clock may differ from the database's. Beyond, the server says so in its log, its "
+        "health check fails, and it judges nobody: it declares no agent dead, no change overdue and no device lost, and leaves "
+        "that to servers whose clocks are right. What it writes has the database's time all the same. Raise it only where clocks "
+        "cannot be synchronised; where all servers complain, it is the database's clock that is wrong.",
+    ),
+    cfg.IntOpt(
         "max_moves",
         default=10,
         min=1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,12 +15,9 @@ from lbaas_scheduler.db.models import agent_drivers, agents
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.agents import Agent, StateReport
 
-CLOCKS_DIFFER = timedelta(seconds=60)
-"""By how much the clocks of servers may differ, at most, before a report of one looks to another as from the future."""
-
 
 def report(conn: sa.Connection, state: StateReport) -> bool:
-    """Record an agent's report. One that is not newer than what is recorded changes nothing.
+    """Record an agent's report: it counts from now on, by the database's clock, whenever it was sent.
 
     :returns: whether the agent is new, has restarted, or drives other device types than before.
     """
@@ -86,11 +83,7 @@ def _insert(conn: sa.Connection, state: StateReport) -> bool:
 
 
 def _renew(conn: sa.Connection, agent: Agent, state: StateReport) -> bool:
-    # What comes from the future was recorded before a clock was set back: it must not make a dead agent look alive till then.
-    future = clock.utcnow() + CLOCKS_DIFFER
-    outdated = sa.or_(agents.c.heartbeat_at < state.sent_at, agents.c.heartbeat_at > future)
-    newer = sa.update(agents).where(agents.c.id == agent.id, outdated).values(_reported(state))
-    if not conn.execute(newer).rowcount:
+    if not conn.execute(sa.update(agents).where(agents.c.id == agent.id).values(_reported(state))).rowcount:
         return False
     if agent.drivers != state.drivers:
         _set_drivers(conn, agent.id, state.drivers)
@@ -103,7 +96,7 @@ def _reported(state: StateReport) -> dict[str, Any]:
         "topic": state.topic,
         "configurations": dict(state.configurations),
         "started_at": state.started_at,
-        "heartbeat_at": state.sent_at,
+        "heartbeat_at": clock.utcnow(),
     }
 
 

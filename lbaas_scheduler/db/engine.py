@@ -18,6 +18,7 @@ from sqlalchemy.engine import URL, Connection, CreateEnginePlugin, Engine, make_
 from sqlalchemy.exc import ArgumentError, InvalidRequestError, NoSuchModuleError
 
 from lbaas_scheduler.conf import database as options
+from lbaas_scheduler.db import database_clock
 from lbaas_scheduler.errors import ConfigurationError
 
 BEGIN = "lbaas_scheduler_begin"
@@ -69,6 +70,7 @@ class ShortTransactions(CreateEnginePlugin):
             event.listen(engine, "begin", _begin_if_asked)
             event.listen(engine, "before_cursor_execute", _refuse_writes)
             engine.dialect.do_rollback = _roll_back  # type: ignore[method-assign]
+        database_clock.listen(engine)
 
 
 plugins.register("lbaas_scheduler_short_transactions", __name__, "ShortTransactions")

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from lbaas_scheduler.db import breakers
 from lbaas_scheduler.db.breakers import Losses
 from lbaas_scheduler.db.session import Database
-from lbaas_scheduler.domain.clock import utcnow
+from lbaas_scheduler.domain.clock import DATABASE_CLOCK, DatabaseClock, utcnow
 from lbaas_scheduler.domain.moves import Breaker
 
 LOG = logging.getLogger(__name__)
@@ -27,23 +27,26 @@ class CircuitBreaker:
     :param conf: its group ``scheduler`` is read anew each time.
     """
 
-    def __init__(self, database: Database, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, database: Database, conf: cfg.ConfigOpts, clock: DatabaseClock = DATABASE_CLOCK) -> None:
         self._database = database
         self._conf = conf
+        self._clock = clock
 
     def update(self) -> bool:
         """Count what is lost, trip or close accordingly.
 
-        :returns: whether moves that nobody asked for are frozen.
+        :returns: whether moves that nobody asked for are frozen; here at least, where this server's clock is wrong.
         """
+        if self._is_blind():
+            return True
         # Each kind is counted, whatever another one says.
         frozen = [self._update(kind) for kind in KINDS]
         return any(frozen)
 
     @property
     def frozen(self) -> bool:
-        """As :meth:`update` left it, here or in another server."""
-        return any(breaker.tripped_at is not None for breaker in self.state())
+        """As :meth:`update` left it, here or in another server; or this server's clock is wrong, and others are to decide."""
+        return self._is_blind() or any(breaker.tripped_at is not None for breaker in self.state())
 
     def state(self) -> list[Breaker]:
         """What is frozen, since when and why."""
@@ -88,6 +91,11 @@ class CircuitBreaker:
         heard_since = now - timedelta(seconds=options.agent_down_seconds)
         since = heard_since - window
         return breakers.agents_lost(conn, heard_since, max(since, known_until) if known_until else since)
+
+    def _is_blind(self) -> bool:
+        """Whether this server cannot tell by its clock who is lost."""
+        options = self._options
+        return bool(self._clock.trouble(options.max_clock_difference_seconds, options.agent_down_seconds))
 
     def _is_suspicious(self, lost: int, total: int) -> bool:
         options = self._options

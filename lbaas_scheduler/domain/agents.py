@@ -38,7 +38,11 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class StateReport:
-    """What an agent says of itself. ``sent_at`` is when it said so by its own clock, never later than its arrival."""
+    """What an agent says of itself.
+
+    ``started_at`` and ``sent_at`` are by the clock of its host. The first tells one start of the agent from another, the second
+    puts the reports since then in order; neither is ever compared with another host's clock.
+    """
 
     agent_type: str
     host: str

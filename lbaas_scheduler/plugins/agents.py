@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -19,6 +21,11 @@ from lbaas_scheduler.errors import AgentNotFound, Conflict, InvalidRequest
 from lbaas_scheduler.plugins.casts import Casts
 
 LOG = logging.getLogger(__name__)
+
+RETURNS = 3
+"""So often reports of an agent's former start must follow those of a later one: when a queue is worked off by several threads,
+some overtake each other once.
+"""
 
 _MAX_NAME = 255
 _MAX_DRIVER = 64
@@ -37,10 +44,12 @@ class AgentControl(Protocol):
 class AgentDirectory:
     """All agents that have ever reported.
 
-    Reports may come in storms: a queue that was not read for a while, hundreds of agents at once. Only the newest of an agent
-    counts, and one that says nothing new so soon after the last costs no transaction.
+    Reports may come in storms: a queue that was not read for a while, hundreds of agents at once. One that says nothing new so
+    soon after the last costs no transaction. An agent is alive from when a report of it arrived, whatever its host's clock says:
+    what a dead agent left in a queue makes it look alive once more.
 
-    :param agent_down_seconds: an agent whose last report is older than this counts as dead.
+    :param agent_down_seconds: an agent whose last report arrived longer ago than this counts as dead.
+    :param monotonic: the clock by which reports follow each other; for tests.
     """
 
     def __init__(
@@ -50,32 +59,31 @@ class AgentDirectory:
         caster: Casts,
         control: AgentControl,
         agent_down_seconds: float,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._assignments = assignments
         self._caster = caster
         self._control = control
-        self._started_at = clock.utcnow()
-        self._pause = timedelta(seconds=agent_down_seconds / 10)
+        self._pause_seconds = agent_down_seconds / 10
+        self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._recorded: dict[tuple[str, str], StateReport] = {}
-        self._delays = _Delays(timedelta(seconds=agent_down_seconds))
+        self._recorded: dict[tuple[str, str], tuple[StateReport, float]] = {}
+        """Agent → the latest report that was recorded, and when."""
         self._twins = _Twins()
 
     def report(self, state: Any) -> None:
         """Take an agent's report. One that is malformed is logged and does no harm to other agents."""
-        now = clock.utcnow()
-        report = parse(state, now)
+        report, received = parse(state, clock.utcnow()), self._monotonic()
         if report is None:
             return
-        self._delays.note(report, now)
         self._twins.note(report)
-        if not self._worth_recording(report, now):
+        if not self._worth_recording(report, received):
             return
         if self._database.write(lambda conn: self._record(conn, report)):
             self._caster.announce(self._assignments.assign_waiting())
         with self._lock:
-            self._recorded[report.agent_type, report.host] = report
+            self._recorded[report.agent_type, report.host] = report, received
 
     def get(self, agent_id: str) -> dict[str, Any]:
         """:raises AgentNotFound: there is no such agent."""
@@ -128,20 +136,14 @@ class AgentDirectory:
 
         self._caster.announce(self._database.write(work))
 
-    def _worth_recording(self, report: StateReport, now: datetime) -> bool:
-        # Smaller only when the clock was set back. Else nobody would be heard until it is where it was.
-        self._started_at = min(self._started_at, now)
-        if report.sent_at < self._started_at:
-            LOG.debug("The report of %s is older than this server; ignored", report.host)
-            return False
+    def _worth_recording(self, report: StateReport, received: float) -> bool:
         with self._lock:
-            last = self._recorded.get((report.agent_type, report.host))
-        if last is not None and last.sent_at > now:
-            last = None
-        if last is None or report.first:
-            return last is None or report.sent_at > last.sent_at
-        news = report.drivers != last.drivers or report.started_at != last.started_at
-        return report.sent_at > last.sent_at and (news or report.sent_at - last.sent_at >= self._pause)
+            last, at = self._recorded.get((report.agent_type, report.host), (None, 0.0))
+        if last is None or received - at >= self._pause_seconds:
+            return True
+        if report.started_at == last.started_at and report.sent_at < last.sent_at:
+            return False  # overtaken by a newer one
+        return report.first or report.drivers != last.drivers or report.started_at != last.started_at
 
     def _record(self, conn: sa.Connection, report: StateReport) -> bool:
         """:returns: whether devices may wait for just this agent."""
@@ -177,35 +179,13 @@ class AgentDirectory:
         }
 
 
-class _Delays:
-    """Says of agents whose reports keep arriving old why they count as dead, though they live. A queue that is worked off after
-    an outage is soon over, and none of that.
+@dataclass
+class _Heard:
+    """``sent``: start of an agent → when its latest report was sent. ``returns``: how often an earlier start followed."""
 
-    :param down: an agent whose last report is older than this counts as dead.
-    """
-
-    def __init__(self, down: timedelta) -> None:
-        self._down = down
-        self._lock = threading.Lock()
-        self._old_since: dict[str, datetime] = {}
-        self._told: set[str] = set()
-
-    def note(self, report: StateReport, now: datetime) -> None:
-        age = now - report.sent_at
-        with self._lock:
-            if age < self._down / 2:
-                self._old_since.pop(report.host, None)
-                self._told.discard(report.host)
-                return
-            since = self._old_since.setdefault(report.host, now)
-            if now - since < self._down or report.host in self._told:
-                return
-            self._told.add(report.host)
-        LOG.warning(
-            "Reports of the agent on %s arrive %d s old: its clock is behind, or the bus is slow. At %d s it counts as dead; let "
-            "all clocks be synchronised",
-            *(report.host, age.total_seconds(), self._down.total_seconds()),
-        )
+    started_at: datetime
+    sent: dict[datetime, datetime] = field(default_factory=dict)
+    returns: int = 0
 
 
 class _Twins:
@@ -216,25 +196,31 @@ class _Twins:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._latest: dict[str, tuple[datetime, datetime, datetime | None]] = {}
-        """Host → when the latest report was sent, when its agent was started, and when the one before it was."""
+        self._heard: dict[str, _Heard] = {}
         self._told: set[str] = set()
 
     def note(self, report: StateReport) -> None:
         with self._lock:
-            sent_at, started_at, before = self._latest.get(report.host, (report.sent_at, report.started_at, None))
-            if report.sent_at < sent_at:
-                return
-            if report.started_at == started_at:
-                self._latest[report.host] = report.sent_at, started_at, before
-                return
-            self._latest[report.host] = report.sent_at, report.started_at, started_at
-            if report.started_at != before or report.host in self._told:
+            heard = self._heard.setdefault(report.host, _Heard(report.started_at))
+            self._follow(heard, report)
+            if heard.returns < RETURNS or report.host in self._told:
                 return
             self._told.add(report.host)
         LOG.error(
             "Two agents call themselves %s, and each gets only a part of what is sent; set [DEFAULT] host apart", report.host
         )
+
+    def _follow(self, heard: _Heard, report: StateReport) -> None:
+        before = heard.sent.get(report.started_at)
+        if before is not None and report.sent_at <= before:
+            return  # one that was under way for long
+        if report.started_at != heard.started_at:
+            if before is None:
+                heard.sent, heard.returns = {it: at for it, at in heard.sent.items() if it == heard.started_at}, 0
+            else:
+                heard.returns += 1
+        heard.sent[report.started_at] = report.sent_at
+        heard.started_at = report.started_at
 
 
 def parse(state: Any, now: datetime) -> StateReport | None:
@@ -251,9 +237,8 @@ def parse(state: Any, now: datetime) -> StateReport | None:
         host=host,
         binary=_name(state, "binary", ""),
         topic=_name(state, "topic", ""),
-        started_at=min(_time(state.get("started_at")) or now, now),
-        # A clock that is ahead must not make a dead agent live longer.
-        sent_at=min(_time(state.get("sent_at")) or now, now),
+        started_at=_time(state.get("started_at")) or now,
+        sent_at=_time(state.get("sent_at")) or now,
         drivers=_drivers(host, state.get("configurations")),
         configurations=_configurations(state),
         first=state.get("start_flag") is True,

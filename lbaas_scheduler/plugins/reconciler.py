@@ -53,6 +53,7 @@ class Reconciler:
         monotonic: Callable[[], float] = time.monotonic,
         breaker: CircuitBreaker | None = None,
         more: Sequence[Callable[[], None]] = (),
+        database_clock: clock.DatabaseClock = clock.DATABASE_CLOCK,
     ) -> None:
         self._database = database
         self._caster = caster
@@ -61,6 +62,8 @@ class Reconciler:
         self._conf = conf
         self._breaker = breaker
         self._more = more
+        self._clock = database_clock
+        self._clock_trouble = ""
         self._monotonic = monotonic
         self._choose = random.Random()  # noqa: S311 - spreads load, hides nothing
         self._steady_since = monotonic()
@@ -77,8 +80,8 @@ class Reconciler:
 
     def run_once(self) -> None:
         """One cycle. A step that fails is logged, and taken again in the next cycle; the others are taken all the same."""
-        own = (self._assign, self._take_over, self._refresh, self._time_out, self._cast_again)
-        for step in (*own, *self._more):
+        judging = (self._take_over, self._refresh, self._time_out) if self._may_judge() else ()
+        for step in (self._assign, *judging, self._cast_again, *self._more):
             self._isolated(step)
 
     def _pause(self) -> float:
@@ -107,6 +110,18 @@ class Reconciler:
             if name in self._failing:
                 LOG.info("%s works again", name)
             self._failing.discard(name)
+
+    def _may_judge(self) -> bool:
+        """Whether the time tells this server who is dead and what is overdue. Says so when that changes."""
+        trouble = self._clock.trouble(self._options.max_clock_difference_seconds, self._options.agent_down_seconds)
+        if trouble and not self._clock_trouble:
+            LOG.error(
+                "%s Until that is over it declares nobody dead and nothing overdue, and leaves that to other servers", trouble
+            )
+        elif self._clock_trouble and not trouble:
+            LOG.info("The time is right again")
+        self._clock_trouble = trouble
+        return not trouble
 
     def _assign(self) -> None:
         self._caster.announce(self._assignments.assign_waiting())

@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from lbaas_scheduler.domain.clock import DATABASE_CLOCK
 from lbaas_scheduler.errors import InvalidRequest, NotAuthorized
 from tests.functional.fleet.lab import ADMIN, TENANT, Lab
 from tests.functional.fleet.test_monitoring import bring_back, lose, status
@@ -56,6 +57,16 @@ class TestFailover:
         lose(lab, "a")
         after(lab, 10_000)
         assert (lab.home(vip_id), lab.fleet.get_moves(ADMIN)) == ("a", [])
+
+    def test_a_server_whose_clock_is_wrong_leaves_no_lost_device(self, patient: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+        vip_id = patient.vip(on="a")
+        lose(patient, "a")
+        with monkeypatch.context() as wrong:
+            wrong.setattr(DATABASE_CLOCK, "ahead_seconds", 600.0)
+            after(patient, 61)
+            assert (patient.home(vip_id), patient.fleet.get_moves(ADMIN)) == ("a", [])
+        after(patient, 61)
+        assert patient.home(vip_id) != "a"
 
     def test_a_device_that_is_back_in_time_is_not_left(self, patient: Lab) -> None:
         vip_id = patient.vip(on="a")

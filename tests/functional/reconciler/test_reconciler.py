@@ -266,6 +266,31 @@ def test_the_first_agent_to_be_heard_after_an_outage_does_not_get_everything(ser
     assert (fleet.hosts(), fleet.open()) == (before, set(ids))
 
 
+@pytest.mark.parametrize("ahead", [600.0, -600.0])
+def test_a_server_whose_clock_is_wrong_says_so_once_judges_nobody_and_goes_on_casting(
+    any_server: Server, caplog: pytest.LogCaptureFixture, ahead: float
+) -> None:
+    fleet, database_clock = any_server.fleet, clock.DatabaseClock()
+    blind = Reconciler(
+        *(fleet.database, fleet.caster, fleet.assignments, any_server.reports, fleet.conf),
+        monotonic=any_server.clock,
+        database_clock=database_clock,
+    )
+    any_server.clock.now += AGENT_DOWN_SECONDS
+    device_id = device_with(fleet, "vip")
+    fleet.report("host-2")
+    fleet.silence("host-1")
+    age(fleet, pending_since=clock.utcnow() - timedelta(hours=1))
+    database_clock.set(clock.Measurement(0, 0, 0, ahead))
+    for _ in range(2):
+        blind.run_once()
+    assert (fleet.hosts(), fleet.open(), any_server.reports.results) == ({device_id: "host-1"}, {device_id}, [])
+    assert fleet.bus.casts() == [("create", "host-1", "vip")], "a try too many does no harm"
+    assert caplog.text.count("it declares nobody dead") == 1
+    any_server.reconciler.run_once()
+    assert fleet.hosts() == {device_id: "host-2"}, "another server, whose clock is right, does"
+
+
 def test_an_outage_of_the_database_is_logged_once_and_survived(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

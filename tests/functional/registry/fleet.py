@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -99,9 +100,9 @@ class Fleet:
         self.caster = Caster(self.database, self.bus, self.load_vips)
         self.agents = self.new_directory()
 
-    def new_directory(self) -> AgentDirectory:
+    def new_directory(self, monotonic: Callable[[], float] = time.monotonic) -> AgentDirectory:
         outbox = DirectOutbox(self.caster, self.bus)
-        return AgentDirectory(self.database, self.assignments, outbox, outbox, AGENT_DOWN_SECONDS)
+        return AgentDirectory(self.database, self.assignments, outbox, outbox, AGENT_DOWN_SECONDS, monotonic)
 
     def load_vips(self, _conn: sa.Connection, vip_ids: Collection[str]) -> dict[str, Vip]:
         """As the LoadBalancer plugin builds them from rows."""

@@ -95,17 +95,19 @@ class Cluster:
         self.agents: dict[str, Path] = {}
         self._daemons: list[Daemon] = []
 
-    def server(self, name: str, module: str = "lbaas_scheduler.cmd.server") -> Daemon:
-        return self._process(name, module)
+    def server(
+        self, name: str, module: str = "lbaas_scheduler.cmd.server", environment: Mapping[str, str] | None = None
+    ) -> Daemon:
+        return self._process(name, module, environment)
 
     def agent(self, name: str, module: str = "lbaas_scheduler.cmd.agent") -> Daemon:
         self.agents[name] = self._folder / name
         return self._process(name, module)
 
-    def _process(self, name: str, module: str) -> Daemon:
+    def _process(self, name: str, module: str, environment: Mapping[str, str] | None = None) -> Daemon:
         config = self._folder / f"{name}.conf"
         config.write_text(CONFIGURATION.format(host=name, state=self._folder / name, **self._values))
-        daemon = self._spawn(name, [sys.executable, "-m", module, "--config-file", str(config)])
+        daemon = self._spawn(name, [sys.executable, "-m", module, "--config-file", str(config)], environment=environment)
         self._daemons.append(daemon)
         return daemon
 

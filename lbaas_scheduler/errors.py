@@ -21,6 +21,7 @@
     │   └── NotDefined, NotAllocated    no such pool; no such allocation
     ├── Conflict                    correct in itself, but not in the present state
     │   ├── VipExists, MemberExists, StateInvalid
+    │   ├── LeadsBack, LeadsToHost  a data plane would call itself, or its own host
     │   ├── PoolInUse, HealthMonitorInUse, PoolMonitorAssociationExists
     │   ├── IpAddressInUse, SubnetInUse, ServicePortInUse
     │   ├── OverQuota               the tenant has as many as it may have
@@ -192,6 +193,14 @@ class VipExists(Conflict):
 
 class MemberExists(Conflict):
     template = "Member {address}:{port} already exists in pool {pool_id}."
+
+
+class LeadsBack(Conflict):
+    template = "A member of the pool leads back to VIP {vip_id}: the VIP would send its connections to itself."
+
+
+class LeadsToHost(Conflict):
+    template = "A member of the pool has a loopback address: VIP {vip_id} would send its connections to its own device."
 
 
 class StateInvalid(Conflict):

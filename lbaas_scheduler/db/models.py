@@ -328,6 +328,8 @@ vips = table(
     sa.Column("service_type_id", Id, sa.ForeignKey("service_types.id"), nullable=False, index=True),
     *life_cycle(),
     required("created_at", UtcDateTime),
+    # By it members are recognised that are VIPs.
+    sa.Index("ix_vips_address", "address", "protocol_port"),
 )
 
 members = table(

@@ -13,7 +13,7 @@ from lbaas_scheduler.db import members
 from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import MemberExists, MemberNotFound, PoolNotFound, StateInvalid
-from lbaas_scheduler.plugins.loadbalancer import changes, pools
+from lbaas_scheduler.plugins.loadbalancer import changes, loops, pools
 from lbaas_scheduler.plugins.loadbalancer.core import Core, Deletion
 from lbaas_scheduler.plugins.loadbalancer.schemas.members import MEMBER
 from lbaas_scheduler.schemas.access import Fields, Filters, is_id, listing, owner, projected, visible
@@ -33,6 +33,7 @@ class Members:
 
         :raises PoolNotFound: absent, or not the caller's.
         :raises MemberExists: the pool has a member with this address and port.
+        :raises LeadsBack, LeadsToHost: the pool's VIP would call itself, or its device's host.
         """
         values = accept(MEMBER, body, Verb.POST)
         values["tenant_id"] = owner(context, values)
@@ -49,6 +50,7 @@ class Members:
                 status = changes.status_after(held[pool_id], values["admin_state_up"], Status.PENDING_CREATE)
                 self._core.quotas.reserve(conn, values["tenant_id"], "member")
                 members.insert(conn, {**values, "status": status})
+                _check_way(conn, held[pool_id])
             return _read(conn, member_id), changes.placed(held)
 
         return self._write(work)
@@ -70,6 +72,7 @@ class Members:
         :raises StateInvalid: it is being deleted.
         :raises PoolNotFound: the new pool is absent, or not the caller's.
         :raises MemberExists: the new pool has a member with its address and port.
+        :raises LeadsBack, LeadsToHost: the new pool's VIP would call itself, or its device's host.
         """
         values = accept(MEMBER, body, Verb.PUT)
 
@@ -90,6 +93,8 @@ class Members:
             up = values.get("admin_state_up", row.admin_state_up)
             status = changes.status_after(held[pool_id], up)
             members.update(conn, member_id, {**values, "status": status, "status_description": ""})
+            if pool_id != row.pool_id:
+                _check_way(conn, held[pool_id])
             return _read(conn, member_id), changes.placed(held)
 
         return self._write(work)
@@ -136,6 +141,11 @@ def _find(conn: Connection, context: RequestContext, member_id: str) -> AnyRow:
 def _check_free(conn: Connection, pool_id: str, address: str, port: int, member_id: str) -> None:
     if members.is_taken(conn, pool_id, address, port, but=member_id):
         raise MemberExists(address=address, port=port, pool_id=pool_id)
+
+
+def _check_way(conn: Connection, vip_id: str | None) -> None:
+    if vip_id is not None:
+        loops.check(conn, vip_id)
 
 
 def _read(conn: Connection, member_id: str) -> Document:

@@ -20,7 +20,7 @@ from lbaas_scheduler.domain.service_types import ServiceTypeChoice
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.domain.trail import Decision
 from lbaas_scheduler.errors import NoValidDevice, PoolNotFound, ProtocolMismatch, Unavailable, VipExists
-from lbaas_scheduler.plugins.loadbalancer import documents
+from lbaas_scheduler.plugins.loadbalancer import documents, loops
 from lbaas_scheduler.plugins.loadbalancer import pools as pool_rules
 from lbaas_scheduler.plugins.loadbalancer.asking import check_hint, request_of
 from lbaas_scheduler.plugins.loadbalancer.core import Core, same_tenant
@@ -68,6 +68,7 @@ class Placing:
         :raises NotAuthorized: it is another tenant's than its pool.
         :raises ServiceProviderNotFound: an unknown or disabled service type.
         :raises NotAuthorized, DeviceNotFound: somebody else than an administrator asks for a device; it does not exist.
+        :raises LeadsBack, LeadsToHost: members of its pool lead back to it, or to its device's host.
         :raises NoValidDevice: with a summary; for administrators also with the trail.
         Whatever :meth:`~lbaas_scheduler.sdk.networks.NetworkConnector.prepare` and ``bind`` raise about the address.
         """
@@ -176,6 +177,7 @@ class Placing:
         }
         self._core.quotas.reserve(conn, values["tenant_id"], "vip")
         vips.insert(conn, columns)
+        loops.check(conn, values["id"])
         due_at = self._core.due_at()
         deployments.create(conn, values["id"], decision.device_id, epoch=decision.epoch, due_at=due_at)
         return columns

@@ -12,7 +12,7 @@ from lbaas_scheduler.db import deployments, pools, vips
 from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.statuses import Status
 from lbaas_scheduler.errors import PoolNotFound, ProtocolMismatch, StateInvalid, VipExists, VipNotFound
-from lbaas_scheduler.plugins.loadbalancer import changes, removal
+from lbaas_scheduler.plugins.loadbalancer import changes, loops, removal
 from lbaas_scheduler.plugins.loadbalancer import pools as pool_rules
 from lbaas_scheduler.plugins.loadbalancer.core import Core, Deletion, same_tenant
 from lbaas_scheduler.plugins.loadbalancer.placing import Placing
@@ -71,6 +71,7 @@ class Vips:
 
         :raises StateInvalid: it is being deleted.
         :raises ProtocolMismatch, NotAuthorized, VipExists, PoolNotFound: as for the creation, of another pool.
+        :raises LeadsBack, LeadsToHost: members of another pool lead back to it, or to its device's host.
         :raises Conflict: its device cannot do what is asked now, or has no room for it.
         """
         values = accept(VIP, body, Verb.PUT)
@@ -131,6 +132,7 @@ class Vips:
             if pools.find(conn, pool_id) is None:
                 raise PoolNotFound(id=pool_id)
             raise VipExists(pool_id=pool_id)
+        loops.check(conn, row.id)
         if old is not None:
             changes.rest(conn, old)
 

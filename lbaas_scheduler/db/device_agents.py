@@ -106,7 +106,7 @@ def without_agent(conn: sa.Connection, heard_since: datetime, limit: int) -> lis
     """Devices that have no agent though there is one for them: that of their pinned host, else a live one for their type."""
     query = _fleet().where(
         device_agents.c.device_id.is_(None),
-        sa.case((devices.c.agent_host.is_not(None), _agent_at_pin()), else_=_somebody_else(heard_since)),
+        sa.case((devices.c.agent_host.is_not(None), _agent_at_pin()), else_=_able_agent(usable(heard_since))),
     )
     return _read(conn, query.order_by(devices.c.id).limit(limit))
 
@@ -115,7 +115,7 @@ def to_be_moved(conn: sa.Connection, heard_since: datetime, limit: int) -> list[
     """Devices that should go to another agent, and can.
 
     Not pinned: their agent is dead (one that an administrator has disabled is left alone), or reports drivers, but no longer
-    theirs; and a live agent reports their type. Pinned: they are not on their host, and there is an agent there.
+    theirs; and a live agent reports their type. Pinned: they are not on their host, and a live agent there reports their type.
     """
     current, own_driver = agents.alias("current"), agent_drivers.alias("own_driver")
     any_driver = sa.exists().where(agent_drivers.c.agent_id == current.c.id)
@@ -123,7 +123,7 @@ def to_be_moved(conn: sa.Connection, heard_since: datetime, limit: int) -> list[
         sa.and_(current.c.admin_state_up.is_(True), current.c.heartbeat_at < heard_since),
         sa.and_(own_driver.c.agent_id.is_(None), any_driver),
     )
-    elsewhere = sa.and_(current.c.host != devices.c.agent_host, _agent_at_pin())
+    elsewhere = sa.and_(current.c.host != devices.c.agent_host, _able_agent(agents.c.heartbeat_at >= heard_since, _AT_PIN))
     query = (
         _fleet(current)
         .outerjoin(
@@ -132,26 +132,22 @@ def to_be_moved(conn: sa.Connection, heard_since: datetime, limit: int) -> list[
         )
         .where(
             current.c.id.is_not(None),
-            sa.case((devices.c.agent_host.is_not(None), elsewhere), else_=sa.and_(lost, _somebody_else(heard_since))),
+            sa.case((devices.c.agent_host.is_not(None), elsewhere), else_=sa.and_(lost, _able_agent(usable(heard_since)))),
         )
     )
     return _read(conn, query.order_by(devices.c.id).limit(limit))
 
 
+_AT_PIN = agents.c.host == devices.c.agent_host
+
+
 def _agent_at_pin() -> sa.ColumnElement[bool]:
-    return sa.exists().where(agents.c.host == devices.c.agent_host).correlate(devices)
+    return sa.exists().where(_AT_PIN).correlate(devices)
 
 
-def _somebody_else(heard_since: datetime) -> sa.ColumnElement[bool]:
-    return (
-        sa.exists()
-        .where(
-            agents.c.id == agent_drivers.c.agent_id,
-            agent_drivers.c.device_type == devices.c.device_type,
-            usable(heard_since),
-        )
-        .correlate(devices)
-    )
+def _able_agent(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    able = (agents.c.id == agent_drivers.c.agent_id, agent_drivers.c.device_type == devices.c.device_type)
+    return sa.exists().where(*able, *conditions).correlate(devices)
 
 
 def _bindings() -> AnySelect:

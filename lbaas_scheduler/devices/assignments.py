@@ -20,6 +20,7 @@ from lbaas_scheduler.db.device_agents import Homeless
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.agents import Agent
+from lbaas_scheduler.errors import Conflict
 
 LOG = logging.getLogger(__name__)
 
@@ -59,6 +60,20 @@ class Assignments:
         moves = self._settle(conn, wanting, heard_since)
         schedulable.refresh(conn, heard_since, device_ids)
         return moves
+
+    def require_able(self, conn: sa.Connection, device_id: str, device_type: str, host: str) -> None:
+        """In the caller's transaction: a device is to be pinned to ``host``.
+
+        :raises Conflict: an agent drives it elsewhere, and the one on ``host`` cannot take it over now.
+        """
+        binding = device_agents.by_devices(conn, [device_id]).get(device_id)
+        if binding is None or binding.host == host:
+            return
+        there = [agent for agent in agents.list_all(conn) if agent.host == host]
+        why = _unable(there, device_type, self.heard_since())
+        if why:
+            reason = f"device {device_id} stays with the agent on {binding.host}, since {why.format(host=host)}"
+            raise Conflict(reason=reason)
 
     def assign_waiting(self) -> list[Move]:
         """Give an agent to devices that had to wait for one."""
@@ -154,10 +169,13 @@ class _Choice:
         return agent
 
     def _pinned(self, device: Homeless) -> Agent | None:
-        # Dead or not, it is the one that the operator wants; while it is dead the device takes nothing new.
         there = [agent for agent in self._known if agent.host == device.pinned_host]
         able = [agent for agent in there if device.device_type in agent.drivers]
-        return next(iter(able or there), None)
+        if device.binding is None:
+            # Dead or not, it is the one that the operator wants; while it is dead the device takes nothing new.
+            return next(iter(able or there), None)
+        # Whoever drives it ends what is on it as soon as another one is to.
+        return next((agent for agent in able if agent.alive(self._heard_since)), None)
 
     def _least_busy(self, device: Homeless) -> Agent | None:
         able = [
@@ -169,6 +187,18 @@ class _Choice:
             return None
         fewest = min(self._counts.get(agent.id, 0) for agent in able)
         return self._choose.choice([agent for agent in able if self._counts.get(agent.id, 0) == fewest])
+
+
+def _unable(there: Sequence[Agent], device_type: str, heard_since: datetime) -> str:
+    """Why none of the agents of a host can take a device over; "" = one can."""
+    if not there:
+        return "no agent has ever reported from {host}"
+    able = [agent for agent in there if device_type in agent.drivers]
+    if not able:
+        return f"the agent on {{host}} has no driver for devices of type {device_type}"
+    if any(agent.alive(heard_since) for agent in able):
+        return ""
+    return f"the agent on {{host}} is dead: its last report arrived at {max(it.heartbeat_at for it in able).isoformat()}"
 
 
 def _is_at(device: Homeless, agent: Agent) -> bool:

@@ -103,6 +103,7 @@ class Registry:
 
         :param generation: change only the state that has this generation.
         :raises StaleGeneration: the device has another generation by now.
+        :raises Conflict: it is to be pinned to a host whose agent cannot take it over now.
         :raises InvalidRequest, UnknownDeviceType, ConfigurationError: as :meth:`enrol`.
         :raises DeviceNotFound: there is no such device.
         """
@@ -255,6 +256,8 @@ class Registry:
         if secret != before.secret or _is_reached_otherwise(before.device, device):
             deployments.bump_device(conn, device.id, clock.utcnow())
         schedulable.lock(conn, [device.id])
+        if device.agent_host not in (None, before.device.agent_host):
+            self._assignments.require_able(conn, device.id, device.device_type, device.agent_host)
         class_id = _class_of(conn, device)
         if not devices.update(conn, device, secret, class_id):
             return False

@@ -75,11 +75,10 @@ class TestRefusals:
             ({"admin_state": "disabled"}, "is disabled"),
             ({"admin_state": "draining"}, "is being drained"),
             ({"capacity": {"VIPS": 0}}, "has no room for 1 VIPS"),
-            ({"agent_host": "nowhere"}, "is not open for new resources"),
             ({"capabilities": sorted(traits.STANDARD - {"PROTOCOL_HTTP"})}, "PROTOCOL_HTTP"),
             ({"extra": {"reject": "of its colour"}}, "of its colour"),
         ],
-        ids=["disabled", "draining", "full", "without an agent", "unable", "refused by its handler"],
+        ids=["disabled", "draining", "full", "unable", "refused by its handler"],
     )
     def test_a_target_that_cannot_take_it_is_refused_with_its_reason(self, lab: Lab, change: dict, reason: str) -> None:
         vip_id = lab.vip(on="a")
@@ -89,6 +88,13 @@ class TestRefusals:
             lab.move(vip_id, to="b")
         assert refused.value.message.startswith(f"Device {lab.ids['b']} cannot take {vip_id}: ")
         assert lab.snapshot() == before
+
+    def test_a_target_whose_agent_an_administrator_has_disabled(self, lab: Lab) -> None:
+        vip_id = lab.vip(on="a")
+        agents = lab.plant.parts.agents
+        agents.update(agents.list({"host": ["host-b"]})[0]["id"], {"admin_state_up": False})
+        with pytest.raises(NoValidDevice, match="its agent is disabled"):
+            lab.move(vip_id, to="b")
 
     def test_an_unknown_target(self, lab: Lab) -> None:
         vip_id = lab.vip(on="a")

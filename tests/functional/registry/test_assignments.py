@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from lbaas_scheduler.db import device_agents, models
 from lbaas_scheduler.devices.assignments import Move
+from lbaas_scheduler.errors import Conflict
 from tests.functional.registry.fleet import Fleet
 
 
@@ -83,9 +84,61 @@ def test_pinning_a_device_moves_it_with_all_that_is_on_it(any_fleet: Fleet) -> N
     assert (row.version.epoch, row.version.revision, row.applied_revision, row.attempts) == (2, 1, 0, 0)
     assert row.due_at is not None
     assert any_fleet.open() == {device_id}
-    any_fleet.registry.update(device_id, {"agent_host": "host-3"})
-    assert any_fleet.hosts() == {device_id: "host-2"}
-    assert any_fleet.open() == set()
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ("host-2", "the agent on host-2 is dead: its last report arrived at 20"),
+        ("host-3", "the agent on host-3 has no driver for devices of type fake"),
+        ("host-4", "no agent has ever reported from host-4"),
+    ],
+)
+def test_pinning_a_device_to_an_agent_that_cannot_take_it_is_refused_and_changes_nothing(
+    any_fleet: Fleet, host: str, why: str
+) -> None:
+    any_fleet.report("host-1")
+    device_id = any_fleet.enrol()
+    any_fleet.deploy("vip", device_id)
+    any_fleet.settle("vip", device_id)
+    any_fleet.report("host-2")
+    any_fleet.silence("host-2")
+    any_fleet.report("host-3", ["haproxy"])
+    before = any_fleet.row("vip", device_id), any_fleet.registry.get(device_id)
+    with pytest.raises(Conflict, match=f"stays with the agent on host-1, since {why}"):
+        any_fleet.registry.update(device_id, {"agent_host": host, "name": "renamed"})
+    assert (any_fleet.row("vip", device_id), any_fleet.registry.get(device_id)) == before
+    assert (any_fleet.hosts(), any_fleet.open()) == ({device_id: "host-1"}, {device_id})
+
+
+def test_a_pin_that_nobody_else_is_in_the_way_of_may_name_a_host_that_is_yet_to_come(fleet: Fleet) -> None:
+    waiting = fleet.enrol()
+    fleet.registry.update(waiting, {"agent_host": "host-1"})
+    fleet.report("host-1")
+    assert fleet.hosts() == {waiting: "host-1"}
+    fleet.silence("host-1")
+    fleet.registry.update(waiting, {"agent_host": None})
+    fleet.registry.update(waiting, {"agent_host": "host-1"})
+    assert fleet.hosts() == {waiting: "host-1"}, "its agent is dead, and is the one that has what is on it"
+
+
+@pytest.mark.parametrize("drivers", [["fake"], ["haproxy"]])
+def test_a_pinned_device_that_serves_elsewhere_goes_home_only_to_a_live_agent_with_its_driver(
+    any_fleet: Fleet, drivers: list[str]
+) -> None:
+    """As after a restored backup, or a pin that was set when its agent was well."""
+    any_fleet.report("host-1")
+    device_id = any_fleet.enrol()
+    any_fleet.report("host-2", drivers)
+    pinned = sa.update(models.devices).values(agent_host="host-2")
+    any_fleet.database.write(lambda conn: conn.execute(pinned))
+    if drivers == ["fake"]:
+        any_fleet.silence("host-2")
+    assert any_fleet.assignments.take_over() == []
+    any_fleet.registry.update(device_id, {"name": "renamed"})
+    assert any_fleet.hosts() == {device_id: "host-1"}
+    any_fleet.report("host-2")
+    assert any_fleet.assignments.take_over() == [Move(device_id, "host-1", "host-2")]
 
 
 def test_a_dead_agents_devices_go_to_live_ones_spread_and_once_each(any_fleet: Fleet) -> None:

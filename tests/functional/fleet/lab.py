@@ -183,8 +183,9 @@ class Lab:
             self.database.write(lambda conn: conn.execute(aged.values(heartbeat_at=now - timedelta(seconds=ago))))
 
     def change(self, name: str, **extra: Any) -> None:
-        """Tell a fake device what goes wrong from now on."""
-        self.registry.update(self.ids[name], {"extra": extra})
+        """Tell a fake device what goes wrong from now on, and nothing else."""
+        before = dict.fromkeys(self.registry.get(self.ids[name]).extra)
+        self.registry.update(self.ids[name], {"extra": {**before, **extra}})
 
     def only(self, *names: str) -> None:
         """No other device takes new resources."""

@@ -99,7 +99,8 @@ OPTS: tuple[cfg.Opt, ...] = (
         max=10000,
         mutable=True,
         help="How many resources may be on their way from one device to another at once, where nobody waits for a single one: in "
-        "evacuations and rebalancing, and off lost devices. Raise it where agents and devices take many changes at once.",
+        "evacuations and rebalancing. Counted are those between devices that work. Raise it where agents and devices take many "
+        "changes at once.",
     ),
     cfg.IntOpt(
         "max_moves_per_device",
@@ -109,6 +110,16 @@ OPTS: tuple[cfg.Opt, ...] = (
         mutable=True,
         help="As max_moves, counted for each device, as the source or the target. Raise it for devices that apply changes fast; "
         "lower it where a change disturbs what the device serves.",
+    ),
+    cfg.IntOpt(
+        "max_rescues_per_device",
+        default=100,
+        min=1,
+        max=10000,
+        mutable=True,
+        help="How many resources may be on their way to one device at once off lost devices: those that are OFFLINE, or that no "
+        "living agent drives. They are sent together and applied together. Lower it for devices that would need longer than "
+        "[agent] apply_timeout_seconds for so many.",
     ),
     cfg.IntOpt(
         "move_timeout_seconds",

@@ -9,22 +9,19 @@ Lock order: deployments, hot rows of devices, placements, the move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
-from lbaas_scheduler.db import deployments, placements
+from lbaas_scheduler.db import deployments, move_reasons, placements
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.fleet_models import moves
 from lbaas_scheduler.db.models import deployments as deployment_table
 from lbaas_scheduler.db.models import placements as placement_table
-from lbaas_scheduler.db.rows import AnySelect
 from lbaas_scheduler.domain import clock
-from lbaas_scheduler.domain.moves import Cause, Move, MoveState
+from lbaas_scheduler.domain.moves import Cause, Move, MoveState, retry_seconds
 
 TARGET = "target"
 MAX_ERROR = 2000
@@ -33,7 +30,7 @@ MAX_TARGETS = 3
 
 RETRY_SECONDS = 5.0
 
-_BUSY = (MoveState.QUEUED, MoveState.DEPLOYING)
+BUSY = (MoveState.QUEUED, MoveState.DEPLOYING)
 
 
 def leaving(device_id: str) -> str:
@@ -65,6 +62,12 @@ def get(conn: sa.Connection, resource_id: str) -> Move | None:
     return None if row is None else from_row(row)
 
 
+def by_ids(conn: sa.Connection, resource_ids: Collection[str]) -> dict[str, Move]:
+    """Resource id → its last move, for those that were ever moved."""
+    rows = (row for ids in chunks(resource_ids) for row in conn.execute(sa.select(moves).where(moves.c.resource_id.in_(ids))))
+    return {row.resource_id: from_row(row) for row in rows}
+
+
 def page(
     conn: sa.Connection, limit: int, device_id: str | None = None, states: Collection[MoveState] = (), after: Move | None = None
 ) -> list[Move]:
@@ -85,17 +88,9 @@ def off_device(conn: sa.Connection, device_id: str, limit: int) -> tuple[dict[st
     """Moves that leave a device: state → how many, and the oldest that wait for something."""
     c = moves.c
     counted = sa.select(c.state, sa.func.count().label("number")).where(c.source_id == device_id).group_by(c.state)
-    waiting = sa.select(moves).where(c.source_id == device_id, c.state.in_(_BUSY), c.error != "")
+    waiting = sa.select(moves).where(c.source_id == device_id, c.state.in_(BUSY), c.error != "")
     counts = {row.state: row.number for row in conn.execute(counted)}
     return counts, [from_row(row) for row in conn.execute(waiting.order_by(c.created_at, c.resource_id).limit(limit))]
-
-
-def count_deploying(conn: sa.Connection, device_id: str | None = None) -> int:
-    """How many resources are on their way, from or to a device or at all."""
-    query = sa.select(sa.func.count()).select_from(moves).where(moves.c.state == MoveState.DEPLOYING)
-    if device_id is not None:
-        query = query.where(sa.or_(moves.c.source_id == device_id, moves.c.target_id == device_id))
-    return conn.scalar(query) or 0
 
 
 def begin(conn: sa.Connection, move: Move, seen: Move | None) -> bool:
@@ -106,80 +101,12 @@ def begin(conn: sa.Connection, move: Move, seen: Move | None) -> bool:
     :raises DBDuplicateEntry: likewise.
     """
     if seen is None:
-        conn.execute(sa.insert(moves).values(_columns(move)))
+        conn.execute(sa.insert(moves).values(columns(move)))
         return True
     if seen.state is MoveState.DEPLOYING:
         return False
-    replaced = sa.update(moves).where(_is(seen)).values(_columns(move))
+    replaced = sa.update(moves).where(is_as_seen(seen)).values(columns(move))
     return bool(conn.execute(replaced).rowcount)
-
-
-def enqueue(conn: sa.Connection, wanted: Iterable[Move]) -> int:
-    """Let resources wait for their move. Those that are on their way or wait already are left alone.
-
-    :returns: how many were added.
-    """
-    return sum(_enqueue(conn, move) for move in sorted(wanted, key=lambda it: it.resource_id))
-
-
-def _enqueue(conn: sa.Connection, move: Move) -> bool:
-    over = sa.update(moves).where(moves.c.resource_id == move.resource_id, moves.c.state.not_in(_BUSY)).values(_columns(move))
-    if conn.execute(over).rowcount:
-        return True
-    if get(conn, move.resource_id) is not None:
-        return False
-    try:
-        with conn.begin_nested():
-            conn.execute(sa.insert(moves).values(_columns(move)))
-    except db_exception.DBDuplicateEntry:
-        return False
-    return True
-
-
-def claim_queued(conn: sa.Connection, now: datetime, limit: int, later: Callable[[int], datetime], frozen: bool) -> list[Move]:
-    """Take queued moves whose turn it is. No move is taken by two servers.
-
-    :param later: number of attempts so far → when it is taken again if nothing comes of this.
-    :param frozen: leave those alone that nobody has asked for.
-    """
-    due = sa.select(moves).where(moves.c.state == MoveState.QUEUED, moves.c.due_at <= now)
-    if frozen:
-        due = due.where(moves.c.cause != Cause.FAILURE)
-    taken = []
-    for row in conn.execute(due.order_by(moves.c.due_at, moves.c.resource_id).limit(limit)).all():
-        move = from_row(row)
-        claim = sa.update(moves).where(_is(move), moves.c.due_at == move.due_at)
-        again_at = later(move.attempts)
-        if conn.execute(claim.values(due_at=again_at, attempts=move.attempts + 1)).rowcount:
-            taken.append(_with(move, due_at=again_at, attempts=move.attempts + 1))
-    return taken
-
-
-def postpone(conn: sa.Connection, move: Move, error: str, **changes: Any) -> None:
-    """A queued move could not begin, for a reason that may pass.
-
-    :param changes: ``due_at``, ``attempts`` or ``tried``, where they are to be others.
-    """
-    if "tried" in changes:
-        changes["tried"] = list(changes["tried"])
-    conn.execute(sa.update(moves).where(_is(move)).values(error=error[:MAX_ERROR], updated_at=clock.utcnow(), **changes))
-
-
-def give_up(conn: sa.Connection, move: Move, error: str) -> None:
-    """A queued move will not begin."""
-    failed = {"state": MoveState.FAILED, "error": error[:MAX_ERROR], "due_at": None, "updated_at": clock.utcnow()}
-    conn.execute(sa.update(moves).where(_is(move)).values(failed))
-
-
-def drop(conn: sa.Connection, move: Move) -> None:
-    """There is no reason any more for a queued move."""
-    conn.execute(sa.delete(moves).where(_is(move)))
-
-
-def drop_queued(conn: sa.Connection, source_id: str, causes: Collection[Cause]) -> int:
-    """Forget what waits to leave a device."""
-    waiting = (moves.c.source_id == source_id, moves.c.state == MoveState.QUEUED, moves.c.cause.in_(causes))
-    return conn.execute(sa.delete(moves).where(*waiting)).rowcount
 
 
 def overdue(conn: sa.Connection, now: datetime, limit: int) -> list[Move]:
@@ -219,7 +146,7 @@ def roll_back(conn: sa.Connection, resource_id: str, target_id: str, error: str)
     _let_go(conn, resource_id, target_id)
     move = get(conn, resource_id)
     if move is not None and move.state is MoveState.DEPLOYING:
-        _set(conn, resource_id, (MoveState.DEPLOYING,), **_after_failure(move, target_id, error))
+        _set(conn, resource_id, (MoveState.DEPLOYING,), **_after_failure(conn, move, target_id, error))
     _finish_if_empty(conn, resource_id, target_id)
     return True
 
@@ -251,23 +178,6 @@ def forget(conn: sa.Connection, resource_id: str) -> list[placements.Released]:
     return [it for it in released if it is not None]
 
 
-def to_be_evacuated(conn: sa.Connection, device_id: str, limit: int) -> list[placements.Placement]:
-    """Resources that are on a device, are to stay somewhere, and wait for no move."""
-    return _without_move(conn, placement_table.c.device_id == device_id, limit=limit)
-
-
-def to_be_moved(conn: sa.Connection, device_id: str, resource_ids: Collection[str]) -> list[placements.Placement]:
-    """Those of the resources that live on the device, are to stay somewhere, and wait for no move."""
-    these = (placement_table.c.device_id == device_id, placement_table.c.resource_id.in_(resource_ids))
-    return _without_move(conn, *these, limit=len(resource_ids))
-
-
-def to_be_saved(conn: sa.Connection, service_type_id: str, devices: AnySelect, limit: int) -> list[placements.Placement]:
-    """Resources of a service type on some devices that wait for no move."""
-    here = (placement_table.c.service_type_id == service_type_id, placement_table.c.device_id.in_(devices))
-    return _without_move(conn, *here, limit=limit)
-
-
 def count_current(conn: sa.Connection, device_id: str) -> int:
     """How many resources live on a device."""
     here = sa.select(sa.func.count()).select_from(placement_table)
@@ -293,27 +203,17 @@ def arriving(conn: sa.Connection, device_id: str) -> list[str]:
     return list(conn.scalars(sa.select(c.resource_id).where(c.device_id == device_id, c.role == TARGET).order_by(c.resource_id)))
 
 
-def _without_move(conn: sa.Connection, *where: sa.ColumnElement[bool], limit: int) -> list[placements.Placement]:
-    c, deployed = placement_table.c, deployment_table.c
-    staying = sa.exists().where(
-        deployed.resource_id == c.resource_id, deployed.device_id == c.device_id, deployed.operation == deployments.APPLY
-    )
-    waiting = sa.exists().where(moves.c.resource_id == c.resource_id, moves.c.state.in_(_BUSY))
-    query = sa.select(c.resource_id).where(*where, c.role == placements.CURRENT, staying, ~waiting)
-    found = conn.scalars(query.order_by(c.resource_id).limit(limit)).all()
-    return list(placements.current(conn, found).values())
-
-
-def _after_failure(move: Move, target_id: str, error: str) -> dict[str, Any]:
-    if not move.cause.persistent:
+def _after_failure(conn: sa.Connection, move: Move, target_id: str, error: str) -> dict[str, Any]:
+    if not move.cause.persistent or not move_reasons.still_wanted(conn, [move]):
         return {"state": MoveState.ROLLING_BACK, "error": error, "due_at": None}
     tried = (*move.tried, target_id)
+    pause = retry_seconds(move.attempts // MAX_TARGETS) if len(tried) >= MAX_TARGETS else 0
     return {
         "state": MoveState.QUEUED,
         "error": error,
         "tried": [] if len(tried) >= MAX_TARGETS else list(tried),
         "target_id": None,
-        "due_at": clock.utcnow() + timedelta(seconds=RETRY_SECONDS if len(tried) >= MAX_TARGETS else 0),
+        "due_at": clock.utcnow() + timedelta(seconds=pause),
     }
 
 
@@ -346,16 +246,12 @@ def _set(conn: sa.Connection, resource_id: str, states: Sequence[MoveState], **v
     conn.execute(changed.values(**values, error=error, updated_at=clock.utcnow()))
 
 
-def _is(move: Move) -> sa.ColumnElement[bool]:
+def is_as_seen(move: Move) -> sa.ColumnElement[bool]:
     """The row is still the one that was read."""
     return sa.and_(moves.c.resource_id == move.resource_id, moves.c.id == move.id, moves.c.state == move.state)
 
 
-def _with(move: Move, **values: Any) -> Move:
-    return replace(move, **values)
-
-
-def _columns(move: Move) -> dict[str, Any]:
+def columns(move: Move) -> dict[str, Any]:
     now = clock.utcnow()
     return {
         "resource_id": move.resource_id,

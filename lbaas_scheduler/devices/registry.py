@@ -21,6 +21,7 @@ from lbaas_scheduler.db import (
     device_checks,
     device_load,
     devices,
+    move_queue,
     placements,
     sched_classes,
     schedulable,
@@ -36,7 +37,7 @@ from lbaas_scheduler.devices.secrets import Vault
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.agents import Agent
 from lbaas_scheduler.domain.devices import Device
-from lbaas_scheduler.domain.statuses import DeviceStatus
+from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.sdk.handlers import DeviceHandler
 
@@ -99,7 +100,8 @@ class Registry:
     ) -> Device:
         """Change a device. What ``changes`` does not name stays; secrets that ``management`` does not name stay as well.
 
-        A change of what drivers see (management, interfaces, extra) makes all that is on the device be applied anew.
+        A change of what drivers see (management, interfaces, extra) makes all that is on the device be applied anew. A device
+        that is enabled is not evacuated any longer.
 
         :param generation: change only the state that has this generation.
         :raises StaleGeneration: the device has another generation by now.
@@ -261,6 +263,9 @@ class Registry:
         class_id = _class_of(conn, device)
         if not devices.update(conn, device, secret, class_id):
             return False
+        if device.admin_state is AdminState.ENABLED and before.device.admin_state is not AdminState.ENABLED:
+            # Else what leaves it and what comes to it would go round and round.
+            move_queue.end_evacuation(conn, device.id)
         device_load.reshape(conn, device.id, class_id, described.limits(device))
         device_capacities.replace(conn, device.id, device.capacities)
         self._assignments.assign(conn, [device.id])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -60,6 +60,54 @@ class Move:
     due_at: datetime | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+
+FIRST_RETRY_SECONDS = 5.0
+LONGEST_RETRY_SECONDS = 300.0
+
+
+def retry_seconds(failures: int) -> float:
+    """How long a move rests that failed so often, or could not begin: twice as long each time."""
+    return min(FIRST_RETRY_SECONDS * 2.0 ** min(max(failures - 1, 0), 16), LONGEST_RETRY_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many moves may be under way: at all and per device, of those between devices that work; and off lost devices to one."""
+
+    moves: int
+    per_device: int
+    rescues_per_device: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """Moves whose targets are being deployed to.
+
+    :param counts: source id and target id → how many.
+    :param lost: ids of devices that nobody reaches now. A move off one disturbs nothing that is served, and one to it does
+        nothing for the time being: neither takes the place of a move between devices that work.
+    """
+
+    counts: Mapping[tuple[str, str | None], int]
+    lost: Set[str] = frozenset()
+
+    def live(self, device_id: str | None = None) -> int:
+        """How many are between devices that work: from or to one of them, or at all."""
+        return sum(n for ends, n in self.counts.items() if not self._is_lost(ends) and device_id in (None, *ends))
+
+    def rescued_to(self, device_id: str) -> int:
+        """How many come to a device from lost ones."""
+        return sum(n for (source_id, target_id), n in self.counts.items() if target_id == device_id and source_id in self.lost)
+
+    def has_room(self, source_id: str, target_id: str, limits: Limits) -> bool:
+        """Whether one more may begin."""
+        if source_id in self.lost:
+            return self.rescued_to(target_id) < limits.rescues_per_device
+        return self.live() < limits.moves and max(self.live(source_id), self.live(target_id)) < limits.per_device
+
+    def _is_lost(self, ends: tuple[str, str | None]) -> bool:
+        return any(device_id in self.lost for device_id in ends)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ def build_fleet(
     :param requests: service → its :data:`Requests`; may be filled later, as services are loaded.
     """
     breaker = CircuitBreaker(database, conf)
-    mover = Mover(database, Starter(database, placer, requests, conf), caster, registry, breaker, conf)
+    starter = Starter(database, placer, requests, assignments.heard_since, conf)
+    mover = Mover(database, starter, caster, registry, breaker, assignments.heard_since, conf)
 
     def tell(device_id: str) -> None:
         caster.tell_of(device_id, registry.agent_host(device_id))

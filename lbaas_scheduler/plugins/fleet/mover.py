@@ -14,33 +14,33 @@ from typing import Any
 
 import sqlalchemy as sa
 from oslo_config import cfg
-from oslo_db.exception import DBDuplicateEntry, DBReferenceError
 
-from lbaas_scheduler.db import device_checks, devices, evacuations, moves, service_types
-from lbaas_scheduler.db.placements import Placement
+from lbaas_scheduler.db import device_checks, devices, evacuations, move_queue, moves, schedulable, service_types
+from lbaas_scheduler.db.move_queue import Resident
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.breaker import CircuitBreaker
 from lbaas_scheduler.devices.registry import Registry
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.moves import Cause, Move, MoveState, Transfer
-from lbaas_scheduler.domain.statuses import AdminState, DeviceStatus
-from lbaas_scheduler.errors import Conflict, DeviceNotFound, LBaaSError, NotFound, StateInvalid, Unavailable
+from lbaas_scheduler.domain.statuses import AdminState
+from lbaas_scheduler.errors import DeviceNotFound, Unavailable
 from lbaas_scheduler.plugins.casts import Casts
 from lbaas_scheduler.plugins.device_scheduler.service_type_schema import EVACUATE
-from lbaas_scheduler.plugins.fleet.starting import Crowded, Starter
+from lbaas_scheduler.plugins.fleet.queue import MoveQueue
+from lbaas_scheduler.plugins.fleet.starting import Starter
 
 LOG = logging.getLogger(__name__)
 
 BATCH = 100
-"""How many resources are queued in one transaction."""
+"""How many moves that are too late are undone per cycle."""
 
-RETRY_SECONDS = 5.0
-LONGEST_RETRY_SECONDS = 300.0
+MAX_TRIES = 5
 
 
 class Mover:
     """Moves resources of all services.
 
+    :param heard_since: an agent that was heard since then is alive.
     :param conf: its group ``scheduler`` is read anew in every cycle.
     """
 
@@ -51,6 +51,7 @@ class Mover:
         caster: Casts,
         registry: Registry,
         breaker: CircuitBreaker,
+        heard_since: Callable[[], datetime],
         conf: cfg.ConfigOpts,
     ) -> None:
         self._database = database
@@ -58,6 +59,7 @@ class Mover:
         self._caster = caster
         self._registry = registry
         self._breaker = breaker
+        self._queue = MoveQueue(database, starter, caster, breaker, heard_since)
         self._conf = conf
 
     # -- what operators ask for -------------------------------------------------------------------------------------------
@@ -73,56 +75,42 @@ class Mover:
         return move
 
     def evacuate(self, device_id: str) -> None:
-        """Drain a device, and let everything on it leave, a few at a time. Asked again, it goes on.
+        """Drain a device, and let everything on it leave. Asked again, it goes on. Servers begin the moves in their next cycles.
 
         :raises DeviceNotFound: there is no such device.
         """
-        if self._registry.get(device_id).admin_state is AdminState.ENABLED:
-            # Else it would fill up at the rate at which it empties.
-            self._registry.update(device_id, {"admin_state": AdminState.DRAINING.value})
-        try:
-            self._database.write(lambda conn: evacuations.begin(conn, device_id, moves.count_current(conn, device_id)))
-        except DBDuplicateEntry:
-            LOG.debug("Somebody else began to evacuate device %s at the same moment", device_id)
-        except DBReferenceError:  # it was removed since it was looked up
-            raise DeviceNotFound(id=device_id) from None
-        self._sweep_device(device_id)
-        self._begin_queued()
+        for _ in range(MAX_TRIES):
+            if self._registry.get(device_id).admin_state is AdminState.ENABLED:
+                # Else it would fill up at the rate at which it empties.
+                self._registry.update(device_id, {"admin_state": AdminState.DRAINING.value})
+            if self._database.write(lambda conn: self._begin_evacuation(conn, device_id)):
+                self._sweep_device(device_id)
+                return
+        raise Unavailable(dependency=f"Device {device_id}", reason="somebody enables it again and again")
 
     def cancel(self, device_id: str) -> int:
-        """Let what has not begun to leave a device stay. What is on its way arrives.
+        """Let what has not begun to leave a device stay. What is on its way arrives; or stays too, if its target fails.
 
         :returns: how many stay; what waits to leave a device that is not being evacuated has other reasons, and goes on.
         :raises DeviceNotFound: there is no such device.
         """
         self._registry.get(device_id)
-
-        def work(conn: sa.Connection) -> int:
-            if not evacuations.finish(conn, device_id, cancelled=True):
-                return 0
-            return moves.drop_queued(conn, device_id, list(Cause))
-
-        return self._database.write(work)
+        return self._database.write(lambda conn: move_queue.end_evacuation(conn, device_id))
 
     def transfer(self, transfers: Sequence[Transfer]) -> int:
-        """Queue the steps of a plan. Those that are out of date are left out.
+        """Queue the steps of a plan. Those that are out of date are left out. Servers begin them in their next cycles.
 
         :returns: how many were queued.
         """
 
-        def work(conn: sa.Connection, some: Sequence[Transfer]) -> int:
-            wanted = []
-            for step in some:
-                here = {it.resource_id: it for it in moves.to_be_moved(conn, step.source_id, [step.resource_id])}
-                if step.resource_id in here:
-                    wanted.append(_queued(here[step.resource_id], Cause.REBALANCE, step.target_id))
-            return moves.enqueue(conn, wanted)
+        def work(conn: sa.Connection, steps: dict[str, Transfer]) -> int:
+            here = [it for it in move_queue.to_be_moved(conn, list(steps)) if it.device_id == steps[it.resource_id].source_id]
+            return move_queue.enqueue(conn, [_queued(it, Cause.REBALANCE, steps[it.resource_id].target_id) for it in here])
 
         added = 0
-        for start in range(0, len(transfers), BATCH):
-            some = transfers[start : start + BATCH]
+        for start in range(0, len(transfers), move_queue.MAX_BATCH):
+            some = {step.resource_id: step for step in transfers[start : start + move_queue.MAX_BATCH]}
             added += self._database.write(lambda conn, some=some: work(conn, some))  # type: ignore[misc]
-        self._begin_queued()
         return added
 
     # -- what the clock asks for ------------------------------------------------------------------------------------------
@@ -136,10 +124,13 @@ class Mover:
             step()
 
     def undo_late_moves(self) -> None:
+        undone = []
         for move in self._database.read(lambda conn: moves.overdue(conn, utcnow(), BATCH)):
             if self._database.write(lambda conn, late=move: self._undo(conn, late)):  # type: ignore[misc]
                 LOG.warning("%s stays on device %s: device %s was too slow", move.resource_id, move.source_id, move.target_id)
-                self._caster.cast([move.resource_id])
+                undone.append(move.resource_id)
+        if undone:
+            self._caster.cast(undone)
 
     def save_from_lost_devices(self) -> None:
         """Queue what is on devices that are OFFLINE for longer than its service type allows."""
@@ -158,7 +149,7 @@ class Mover:
             self._sweep_device(device_id)
 
     def begin_queued_moves(self) -> None:
-        self._begin_queued()
+        self._queue.begin()
 
     @property
     def _options(self) -> Any:
@@ -168,7 +159,7 @@ class Mover:
         error = f"Device {move.target_id} has not confirmed it within {self._options.move_timeout_seconds} s."
         if move.target_id is None or not moves.roll_back(conn, move.resource_id, move.target_id, error):
             # It arrived in the meantime; or it is being deleted, and nothing of the move is left to do.
-            moves.give_up(conn, move, "It is being deleted.")
+            move_queue.give_up(conn, move, "It is being deleted.")
             return False
         return True
 
@@ -176,98 +167,46 @@ class Mover:
         lost = device_checks.offline_before(utcnow() - timedelta(seconds=seconds))
 
         def work(conn: sa.Connection) -> int:
-            found = moves.to_be_saved(conn, service_type_id, lost, BATCH)
-            return moves.enqueue(conn, [_queued(it, Cause.FAILURE) for it in found])
+            found = move_queue.to_be_saved(conn, service_type_id, lost, move_queue.MAX_BATCH)
+            return move_queue.enqueue(conn, [_queued(it, Cause.FAILURE) for it in found])
 
-        while (added := self._database.write(work)) > 0:
+        if added := self._database.write(work):
             LOG.warning("%d resource(s) leave devices that are OFFLINE for more than %d s", added, seconds)
+
+    def _begin_evacuation(self, conn: sa.Connection, device_id: str) -> bool:
+        """:returns: False: somebody has enabled the device meanwhile."""
+        # Until the transaction ends nobody enables it: that would end the evacuation.
+        schedulable.lock(conn, [device_id])
+        device = devices.by_ids(conn, [device_id]).get(device_id)
+        if device is None:  # it was removed since it was looked up
+            raise DeviceNotFound(id=device_id)
+        if device.admin_state is AdminState.ENABLED:
+            return False
+        evacuations.begin(conn, device_id, moves.count_current(conn, device_id))
+        return True
 
     def _sweep_device(self, device_id: str) -> None:
         """Queue what is on a device that is being evacuated: what came after the start, too."""
 
-        def work(conn: sa.Connection) -> int:
+        def work(conn: sa.Connection) -> bool:
             if not evacuations.hold(conn, device_id):
-                return 0  # it was cancelled meanwhile
-            found = moves.to_be_evacuated(conn, device_id, BATCH)
-            return moves.enqueue(conn, [_queued(it, Cause.EVACUATION) for it in found])
+                return False  # it was cancelled meanwhile
+            found = move_queue.to_be_evacuated(conn, device_id, move_queue.MAX_BATCH)
+            move_queue.enqueue(conn, [_queued(it, Cause.EVACUATION) for it in found])
+            return moves.count_current(conn, device_id) == 0 and evacuations.finish(conn, device_id)
 
-        while self._database.write(work) > 0:
-            continue
-        if self._database.read(lambda conn: moves.count_current(conn, device_id)) == 0 and self._database.write(
-            lambda conn: evacuations.finish(conn, device_id)
-        ):
+        if self._database.write(work):
             LOG.info("Device %s is evacuated", device_id)
 
-    def _begin_queued(self) -> None:
-        """Begin as many moves as may be under way at once, each by itself: one that cannot begin stops no other."""
-        frozen = self._breaker.frozen
-        while True:
-            free = self._options.max_moves - self._database.read(moves.count_deploying)
-            if free <= 0:
-                return
-            taken = self._database.write(
-                lambda conn, n=free: moves.claim_queued(conn, utcnow(), n, _later, frozen)  # type: ignore[misc]
-            )
-            for move in taken:
-                self._begin(move)
-            if not taken:
-                return
 
-    def _begin(self, move: Move) -> None:
-        try:
-            if self._is_pointless(move):
-                self._database.write(lambda conn: moves.drop(conn, move))
-                return
-            begun = self._starter.start(move.resource_id, move.target_id, move.cause, queued=move)
-        except Crowded:
-            soon = utcnow() + timedelta(seconds=1)
-            text = "Waits for others that are on their way."
-            self._database.write(lambda conn: moves.postpone(conn, move, text, due_at=soon, attempts=max(0, move.attempts - 1)))
-        except (NotFound, StateInvalid):
-            self._database.write(lambda conn: moves.drop(conn, move))
-        except Unavailable:
-            raise
-        except LBaaSError as error:
-            self._cannot_begin(move, error)
-        except Exception as error:
-            LOG.exception("The move of %s cannot begin", move.resource_id)
-            self._cannot_begin(move, error)
-        else:
-            self._caster.cast([begun.resource_id])
-
-    def _cannot_begin(self, move: Move, error: Exception) -> None:
-        text = getattr(error, "message", "") or f"{type(error).__name__}: {error}"
-        if move.cause.persistent and not isinstance(error, Conflict):
-            LOG.info("%s cannot leave device %s yet: %s", move.resource_id, move.source_id, text)
-            # Devices that failed before get another chance: none of the others would do.
-            self._database.write(lambda conn: moves.postpone(conn, move, text, tried=()))
-        elif isinstance(error, Conflict):
-            LOG.debug("The move of %s is out of date: %s", move.resource_id, text)
-            self._database.write(lambda conn: moves.drop(conn, move))
-        else:
-            self._database.write(lambda conn: moves.give_up(conn, move, text))
-
-    def _is_pointless(self, move: Move) -> bool:
-        """Whether what was to be left is fine again."""
-        if move.cause is not Cause.FAILURE:
-            return False
-        source = self._database.read(lambda conn: devices.by_ids(conn, [move.source_id])).get(move.source_id)
-        return source is None or source.status is not DeviceStatus.OFFLINE
-
-
-def _queued(placement: Placement, cause: Cause, target_id: str | None = None) -> Move:
+def _queued(resident: Resident, cause: Cause, target_id: str | None = None) -> Move:
     return Move(
-        resource_id=placement.resource_id,
+        resource_id=resident.resource_id,
         id=str(uuid.uuid4()),
-        service=placement.service,
-        source_id=placement.device_id,
+        service=resident.service,
+        source_id=resident.device_id,
         target_id=target_id,
         state=MoveState.QUEUED,
         cause=cause,
         due_at=utcnow(),
     )
-
-
-def _later(attempts: int) -> datetime:
-    """When a move that could not begin is tried again."""
-    return utcnow() + timedelta(seconds=min(RETRY_SECONDS * 2.0 ** min(attempts, 16), LONGEST_RETRY_SECONDS))

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from oslo_config import cfg
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, devices, moves, placements, quotas
+from lbaas_scheduler.db import deployments, devices, moves, moves_under_way, placements, quotas
 from lbaas_scheduler.db.deployments import DeploymentRow
 from lbaas_scheduler.db.placements import Placement
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.clock import utcnow
-from lbaas_scheduler.domain.moves import Cause, Move, MoveState
+from lbaas_scheduler.domain.moves import Cause, Limits, Move, MoveState
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.trail import Decision
-from lbaas_scheduler.errors import Conflict, DeviceNotFound, InvalidRequest, NotFound, NoValidDevice, StateInvalid, Unavailable
+from lbaas_scheduler.errors import (
+    Conflict,
+    DeviceNotFound,
+    InvalidRequest,
+    LBaaSError,
+    NotFound,
+    NoValidDevice,
+    StateInvalid,
+    Unavailable,
+)
 from lbaas_scheduler.plugins.device_scheduler.placer import Within
 
 MAX_TRIES = 5
@@ -43,7 +53,7 @@ class _Changed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """What was read before the decision. ``seen``: the resource's last move."""
 
     placement: Placement
@@ -52,107 +62,172 @@ class _Plan:
     seen: Move | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """``target_id``: the only device that will do; None = the scheduler chooses. ``queued``: the move that waits to begin."""
+
+    resource_id: str
+    target_id: str | None
+    cause: Cause
+    queued: Move | None = None
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        return self.queued.tried if self.queued else ()
+
+
 class Starter:
     """Begins moves.
 
     :param requests: service → its :data:`Requests`.
+    :param heard_since: an agent that was heard since then is alive.
     :param conf: its group ``scheduler`` is read anew each time.
     """
 
     def __init__(
-        self, database: Database, placer: PlacesResources, requests: Mapping[str, Requests], conf: cfg.ConfigOpts
+        self,
+        database: Database,
+        placer: PlacesResources,
+        requests: Mapping[str, Requests],
+        heard_since: Callable[[], datetime],
+        conf: cfg.ConfigOpts,
     ) -> None:
         self._database = database
         self._placer = placer
         self._requests = requests
+        self._heard_since = heard_since
         self._conf = conf
 
-    def start(self, resource_id: str, target_id: str | None, cause: Cause, queued: Move | None = None) -> Move:
-        """Claim a target and let the resource be deployed there. Nothing is changed if this is refused.
+    @property
+    def limits(self) -> Limits:
+        """How many moves may be under way that nobody waits for."""
+        options = self._options
+        return Limits(options.max_moves, options.max_moves_per_device, options.max_rescues_per_device)
+
+    def start(self, resource_id: str, target_id: str | None, cause: Cause) -> Move:
+        """Claim a target and let the resource be deployed there, at once. Nothing is changed if this is refused.
 
         :param target_id: the only device that will do; None = the scheduler chooses.
-        :param queued: the move that waits to begin, and becomes this one.
         :raises NotFound: the resource is not placed.
         :raises DeviceNotFound: there is no such target.
         :raises Conflict: it is there already, is on its way, or left the target and is not gone from there yet.
         :raises StateInvalid: it is being deleted.
         :raises NoValidDevice: the target, or every device, cannot take it; says why.
-        :raises Crowded: only where ``queued`` is given.
         """
-        move_id = str(uuid.uuid4())
-        for _ in range(MAX_TRIES):
-            plan = self._database.read(lambda conn: self._plan(conn, resource_id, target_id, queued))
-            move = Move(
-                resource_id,
-                move_id,
-                plan.placement.service,
-                plan.placement.device_id,
-                target_id,
-                MoveState.DEPLOYING,
-                cause,
-                tried=queued.tried if queued else (),
-                attempts=queued.attempts if queued else 0,
-                due_at=utcnow() + timedelta(seconds=self._options.move_timeout_seconds),
-                created_at=queued.created_at if queued else None,
-            )
-            try:
-                return self._place(plan, move, queued)
-            except _Changed:
-                continue
-        raise Unavailable(dependency=f"Resource {resource_id}", reason="it changes too often to be moved")
+        return self._start(_Wish(resource_id, target_id, cause))
+
+    def plans(self, queued: Sequence[Move]) -> Mapping[str, Plan | LBaaSError]:
+        """What has to be known to begin moves that were queued, read in as many statements for many as for one.
+
+        :returns: resource id → what :meth:`begin` wants.
+        """
+        wishes = [_wish(move) for move in queued]
+        return self._database.read(lambda conn: self._plans(conn, wishes))
+
+    def begin(self, queued: Move, plan: Plan | LBaaSError) -> Move:
+        """As :meth:`start`, for a move that waits for its turn.
+
+        :param plan: of :meth:`plans`. It is made anew if it is out of date.
+        :raises Crowded: as many moves are under way as may be.
+        """
+        return self._start(_wish(queued), plan)
 
     @property
     def _options(self) -> Any:
         return self._conf.scheduler
 
-    def _plan(self, conn: Connection, resource_id: str, target_id: str | None, queued: Move | None) -> _Plan:
-        placement = placements.get(conn, resource_id)
+    def _start(self, wish: _Wish, plan: Plan | LBaaSError | None = None) -> Move:
+        move_id = str(uuid.uuid4())
+        for _ in range(MAX_TRIES):
+            plan = plan or self._database.read(lambda conn: self._plans(conn, [wish]))[wish.resource_id]
+            if isinstance(plan, LBaaSError):
+                raise plan
+            try:
+                return self._place(plan, self._move(move_id, wish, plan), wish.queued is not None)
+            except _Changed:
+                plan = None
+        raise Unavailable(dependency=f"Resource {wish.resource_id}", reason="it changes too often to be moved")
+
+    def _move(self, move_id: str, wish: _Wish, plan: Plan) -> Move:
+        queued = wish.queued
+        return Move(
+            wish.resource_id,
+            move_id,
+            plan.placement.service,
+            plan.placement.device_id,
+            wish.target_id,
+            MoveState.DEPLOYING,
+            wish.cause,
+            tried=wish.tried,
+            attempts=queued.attempts + 1 if queued else 0,
+            due_at=utcnow() + timedelta(seconds=self._options.move_timeout_seconds),
+            created_at=queued.created_at if queued else None,
+        )
+
+    def _plans(self, conn: Connection, wishes: Sequence[_Wish]) -> dict[str, Plan | LBaaSError]:
+        ids = [wish.resource_id for wish in wishes]
+        placed, seen = placements.current(conn, ids), moves.by_ids(conn, ids)
+        rows: dict[str, list[DeploymentRow]] = defaultdict(list)
+        for row in deployments.for_resources(conn, ids):
+            rows[row.resource_id].append(row)
+        targets = {wish.target_id for wish in wishes if wish.target_id is not None}
+        known = devices.by_ids(conn, targets).keys() if targets else frozenset[str]()
+        asked = self._asked(conn, placed.values())
+        plans: dict[str, Plan | LBaaSError] = {}
+        for wish in wishes:
+            id_ = wish.resource_id
+            try:
+                if wish.target_id not in (None, *known):
+                    raise DeviceNotFound(id=wish.target_id)
+                plans[id_] = self._plan(wish, placed.get(id_), seen.get(id_), rows[id_], asked.get(id_))
+            except LBaaSError as error:
+                plans[id_] = error
+        return plans
+
+    def _asked(self, conn: Connection, placed: Collection[Placement]) -> dict[str, ScheduleRequest]:
+        by_service: dict[str, list[str]] = defaultdict(list)
+        for it in placed:
+            by_service[it.service].append(it.resource_id)
+        asked: dict[str, ScheduleRequest] = {}
+        for service in by_service.keys() & self._requests.keys():
+            asked |= self._requests[service](conn, by_service[service])
+        return asked
+
+    def _plan(
+        self,
+        wish: _Wish,
+        placement: Placement | None,
+        seen: Move | None,
+        rows: Sequence[DeploymentRow],
+        asked: ScheduleRequest | None,
+    ) -> Plan:
         if placement is None:
-            raise NotFound(resource="Placement", id=resource_id)
-        seen = moves.get(conn, resource_id)
+            raise NotFound(resource="Placement", id=wish.resource_id)
+        queued = wish.queued
         if queued is not None and (seen is None or (seen.id, seen.state) != (queued.id, queued.state)):
-            raise Conflict(reason=f"the move of {resource_id} is another server's by now")
-        rows = deployments.for_resources(conn, [resource_id])
-        self._check_state(conn, placement, rows, seen, target_id)
+            raise Conflict(reason=f"the move of {wish.resource_id} is another server's by now")
+        _check_state(placement, rows, seen, wish.target_id)
         if placement.service not in self._requests:
             raise InvalidRequest(reason=f"resources of service {placement.service} cannot be moved")
-        asked = self._requests[placement.service](conn, [resource_id]).get(resource_id)
         if asked is None:
-            raise NotFound(resource="Resource", id=resource_id)
+            raise NotFound(resource="Resource", id=wish.resource_id)
         # What it holds is what it takes along; where it is, failed before, or is not gone from yet, it cannot go.
-        there = {row.device_id for row in rows} | {placement.device_id} | set(queued.tried if queued else ())
+        there = {row.device_id for row in rows} | {placement.device_id} | set(wish.tried)
         request = replace(
             asked,
             demand=placement.amounts,
             networks=placement.networks,
             exclude=asked.exclude | there,
-            device_hint=target_id,
+            device_hint=wish.target_id,
         )
-        return _Plan(placement, asked, request, seen)
+        return Plan(placement, asked, request, seen)
 
-    def _check_state(
-        self, conn: Connection, placement: Placement, rows: list[DeploymentRow], seen: Move | None, target_id: str | None
-    ) -> None:
-        resource_id, source_id = placement.resource_id, placement.device_id
-        if not any(row.device_id == source_id and not row.removing for row in rows):
-            raise StateInvalid(resource=placement.service, id=resource_id, state="being deleted")
-        if seen is not None and seen.state is MoveState.DEPLOYING:
-            raise Conflict(reason=f"{resource_id} is on its way to device {seen.target_id} already", target_id=seen.target_id)
-        if target_id is None:
-            return
-        if not devices.by_ids(conn, [target_id]):
-            raise DeviceNotFound(id=target_id)
-        if target_id == source_id:
-            raise Conflict(reason=f"{resource_id} is on device {target_id} already")
-        if any(row.device_id == target_id for row in rows):
-            raise Conflict(reason=f"device {target_id} has not let go of {resource_id} since it left")
-
-    def _place(self, plan: _Plan, move: Move, queued: Move | None) -> Move:
+    def _place(self, plan: Plan, move: Move, throttled: bool) -> Move:
         placed: list[Move] = []
 
         def within(conn: Connection, decision: Decision) -> None:
             placed[:] = [replace(move, target_id=decision.device_id)]
-            self._write(conn, plan, placed[0], queued is not None)
+            self._write(conn, plan, placed[0], throttled)
 
         try:
             self._placer.place(plan.request, within, role=moves.TARGET)
@@ -166,7 +241,7 @@ class Starter:
             raise _explained(error, move) from None
         return placed[0]
 
-    def _write(self, conn: Connection, plan: _Plan, move: Move, throttled: bool) -> None:
+    def _write(self, conn: Connection, plan: Plan, move: Move, throttled: bool) -> None:
         """In the transaction that claimed the target."""
         if move.target_id is None or not deployments.hold(conn, move.resource_id, move.source_id):
             raise _Changed
@@ -182,22 +257,35 @@ class Starter:
         if again is None or replace(again, resource=None) != replace(plan.asked, resource=None):
             raise _Changed
         if throttled:
-            self._check_room(conn, move)
+            self._check_room(conn, move.source_id, move.target_id)
         if not moves.begin(conn, move, plan.seen):
             raise Conflict(reason=f"{move.resource_id} is on its way to another device already")
         due_at = utcnow() + timedelta(seconds=self._options.cast_deadline_seconds)
         epoch = deployments.next_epoch(conn, move.resource_id)
         deployments.create(conn, move.resource_id, move.target_id, epoch=epoch, due_at=due_at)
 
-    def _check_room(self, conn: Connection, move: Move) -> None:
+    def _check_room(self, conn: Connection, source_id: str, target_id: str) -> None:
         """Moves begin one after the other, until the transaction ends: so that no two count the same free place."""
         quotas.take_turn(conn, quotas.NOBODY, "move")
-        options = self._options
-        if moves.count_deploying(conn) >= options.max_moves:
+        under_way = moves_under_way.read(conn, self._heard_since(), [source_id, target_id])
+        if not under_way.has_room(source_id, target_id, self.limits):
             raise Crowded
-        for device_id in (move.source_id, move.target_id):
-            if moves.count_deploying(conn, device_id) >= options.max_moves_per_device:
-                raise Crowded
+
+
+def _wish(queued: Move) -> _Wish:
+    return _Wish(queued.resource_id, queued.target_id, queued.cause, queued)
+
+
+def _check_state(placement: Placement, rows: Sequence[DeploymentRow], seen: Move | None, target_id: str | None) -> None:
+    resource_id, source_id = placement.resource_id, placement.device_id
+    if not any(row.device_id == source_id and not row.removing for row in rows):
+        raise StateInvalid(resource=placement.service, id=resource_id, state="being deleted")
+    if seen is not None and seen.state is MoveState.DEPLOYING:
+        raise Conflict(reason=f"{resource_id} is on its way to device {seen.target_id} already", target_id=seen.target_id)
+    if target_id == source_id:
+        raise Conflict(reason=f"{resource_id} is on device {target_id} already")
+    if any(row.device_id == target_id for row in rows):
+        raise Conflict(reason=f"device {target_id} has not let go of {resource_id} since it left")
 
 
 def _explained(error: NoValidDevice, move: Move) -> NoValidDevice:

@@ -151,6 +151,10 @@ class House:
         assert self.agents.callbacks is not None
         self.agents.callbacks.report_state(None, state)
 
+    def move_on(self) -> None:
+        """What a server's next cycle does about moves."""
+        self.plant.parts.fleet.mover.run_once()
+
     def stats(self, vip_id: str, **counters: Any) -> None:
         assert self.agents.callbacks is not None
         device_id = self.get(f"/v2.0/lb/vips/{vip_id}/placement", ADMIN).json["placement"]["device_id"]

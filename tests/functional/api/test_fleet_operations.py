@@ -72,6 +72,8 @@ def test_an_evacuated_device_drains_and_is_left(house: House) -> None:
     evacuation = answer.json["evacuation"]
     assert (evacuation["device_id"], evacuation["total"]) == (house.device["id"], 1)
     assert house.get(f"{DEVICES}/{house.device['id']}", ADMIN).json["device"]["admin_state"] == "draining"
+    assert (where(house, vip), evacuation["moves"]) == (house.device["id"], {"queued": 1})
+    house.move_on()
     assert where(house, vip) == spare
 
 
@@ -121,6 +123,7 @@ def test_a_plan_is_shown_without_effect_and_applied_as_it_was_shown(house: House
     assert house.get(MOVES, ADMIN).json == {"moves": []}
     answer = house.post(REBALANCE, {"rebalance": {"moves": plan["moves"]}}, ADMIN)
     assert (answer.status_code, answer.json["rebalance"]["queued"]) == (202, 2)
+    house.move_on()
     assert sorted(where(house, vip) == spare for vip in vips) == [False, False, True, True]
     again = house.post(REBALANCE, {"rebalance": {}}, ADMIN).json["rebalance"]
     assert (again["moves"], again["queued"]) == ([], 0)
@@ -138,6 +141,7 @@ def test_a_step_to_an_unknown_device_moves_nothing(house: House) -> None:
     vip = house.vip()
     step = {"resource_id": vip["id"], "source_id": house.device["id"], "target_id": UNKNOWN}
     assert house.post(REBALANCE, {"rebalance": {"moves": [step]}}, ADMIN).status_code == 202
+    house.move_on()
     assert where(house, vip) == house.device["id"]
     assert house.get(MOVES, ADMIN).json == {"moves": []}
 

@@ -37,6 +37,7 @@
     ├── Unavailable                 something that we depend on is away for now; try again
     │   ├── StoreUnavailable        the allocator's store
     │   └── Contention              others were faster, every time
+    ├── IncompatibleVersion         the other side of the bus is of another major version
     └── ConfigurationError          the operator's configuration is wrong
 
 Names that LBaaS v1 clients know keep their names (``VipExists``, ``PoolInUse``, ...).
@@ -322,6 +323,13 @@ class StoreUnavailable(Unavailable):
 
 class Contention(Unavailable):
     template = "{dependency} is contended: {reason}; repeat the request."
+
+
+class IncompatibleVersion(LBaaSError):
+    template = (
+        "The other side of the message bus does not understand messages of version {version}, which this release sends: "
+        "upgrade whichever of them is older."
+    )
 
 
 class ConfigurationError(LBaaSError):

@@ -44,9 +44,10 @@ class Heartbeat:
         }
 
     def beat(self) -> None:
+        configurations = {"device_drivers": self._drivers, "devices": self._count_devices(), "message_version": topics.VERSION}
         state: dict[str, Any] = {
             **self._identity,
-            "configurations": {"device_drivers": self._drivers, "devices": self._count_devices()},
+            "configurations": configurations,
             "start_flag": not self._started,
             # Puts the reports of one agent in order, whatever becomes of its host's clock. No server compares it with its own.
             "sent_at": (self._started_at + timedelta(seconds=time.monotonic() - self._began)).isoformat(),

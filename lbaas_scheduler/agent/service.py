@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from lbaas_scheduler.agent.contact import Contact
 from lbaas_scheduler.agent.endpoint import AgentEndpoint
+from lbaas_scheduler.agent.foreign_servers import ForeignServers
 from lbaas_scheduler.agent.gate import explain
 from lbaas_scheduler.agent.heartbeat import Heartbeat
 from lbaas_scheduler.agent.loops import Loop
@@ -74,7 +75,8 @@ class AgentService:
         stats = Stats(host, server, self._contact, self._workers, self._resync, lambda: options.stats_interval_seconds)
         self._heartbeat = Loop("state-report", heartbeat.beat, lambda: options.report_interval_seconds)
         self._stats = Loop("statistics", stats.collect, lambda: options.stats_interval_seconds)
-        self._rpc = get_server(transport, topics.AGENTS, host, [AgentEndpoint(self._workers, self._resync, self._trusts)])
+        endpoints = [AgentEndpoint(self._workers, self._resync, self._trusts)]
+        self._rpc = get_server(transport, topics.AGENTS, host, endpoints, ForeignServers().note)
         self._bus_start = threading.Thread(target=self._listen, name="bus-start", daemon=True)
         self._listening_since: float | None = None
         self._stopped = threading.Event()

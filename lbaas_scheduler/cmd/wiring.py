@@ -42,6 +42,7 @@ from lbaas_scheduler.plugins.device_scheduler.plugin import DeviceSchedulerPlugi
 from lbaas_scheduler.plugins.device_scheduler.service_types import ServiceTypes
 from lbaas_scheduler.plugins.fleet.build import build_fleet
 from lbaas_scheduler.plugins.fleet.starting import Requests
+from lbaas_scheduler.plugins.foreign_agents import ForeignAgents
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
@@ -86,6 +87,7 @@ class Server:
         database: Database,
         plugins: Sequence[ServicePluginBase],
         callbacks: AgentCallbacks,
+        foreign: ForeignAgents,
         workers: Sequence[Worker],
         rest: RestServer | None = None,
         more_endpoints: Sequence[object] = (),
@@ -98,7 +100,7 @@ class Server:
         endpoints = [*(endpoint for plugin in plugins for endpoint in plugin.rpc_endpoints()), *more_endpoints]
         self._buses = [
             get_server(transport, topics.PLUGINS, conf.host, endpoints),
-            get_server(transport, topics.SERVERS, conf.host, [callbacks]),
+            get_server(transport, topics.SERVERS, conf.host, [callbacks], foreign.note),
         ]
         self._listening: list[RPCServer] = []
 
@@ -173,7 +175,8 @@ def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
     endpoints = [AllocatorEndpoint(plant.resources)]
     # The outbox last: what the others begin before they end is still sent.
     workers: list[Worker] = [reconciler, fleet.monitor, plant.outbox]
-    return Server(conf, transport, parts.database, plant.plugins, callbacks, workers, rest, endpoints)
+    foreign = ForeignAgents(parts.agents.report)
+    return Server(conf, transport, parts.database, plant.plugins, callbacks, foreign, workers, rest, endpoints)
 
 
 def rest_application(plant: Plant, ping: Ping) -> Wsgi:

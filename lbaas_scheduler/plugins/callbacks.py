@@ -23,11 +23,11 @@ from lbaas_scheduler.plugins.agents import AgentDirectory
 from lbaas_scheduler.plugins.casts import Documents, LoadsWirings, build_each
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.codec import encode_device, from_document, to_document
+from lbaas_scheduler.rpc.dispatching import expecting
 
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
-C = TypeVar("C", bound=Callable[..., Any])
 
 MAX_PAGE = 10_000
 
@@ -54,10 +54,8 @@ class Reports(Protocol):
     def dispose(self, vip_ids: Collection[str]) -> None: ...
 
 
-def _expecting(call: C) -> C:
-    """Our own errors are an answer to the agent, and no fault that the bus would log with its traceback."""
-    expecting: C = oslo_messaging.expected_exceptions(LBaaSError)(call)
-    return expecting
+_expecting = expecting(LBaaSError)
+"""Our own errors are an answer to the agent, and no fault that the bus would log with its traceback."""
 
 
 class AgentCallbacks:

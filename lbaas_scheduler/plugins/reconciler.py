@@ -27,6 +27,7 @@ from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.errors import Unavailable
 from lbaas_scheduler.plugins.callbacks import Outcome, Reports
 from lbaas_scheduler.plugins.casts import Casts
+from lbaas_scheduler.plugins.foreign_agents import incompatible_version
 
 LOG = logging.getLogger(__name__)
 
@@ -164,11 +165,12 @@ class Reconciler:
     def _cause(self, conn: sa.Connection, row: DeploymentRow) -> str:
         binding = device_agents.by_devices(conn, [row.device_id]).get(row.device_id)
         what = "the removal" if row.removing else "the change"
-        cause = (
-            "No agent drives the device."
-            if binding is None
-            else f"The agent on host {binding.host} has not confirmed {what} within {self._options.pending_timeout_seconds} s."
-        )
+        if binding is None:
+            cause = "No agent drives the device."
+        elif version := incompatible_version(agents.get(conn, binding.agent_id)):
+            cause = f"The agent on host {binding.host} speaks version {version} of the messages, which this server does not."
+        else:
+            cause = f"The agent on host {binding.host} has not confirmed {what} within {self._options.pending_timeout_seconds} s."
         return f"{cause} Last error: {row.error}" if row.error else cause
 
     def _cast_again(self) -> None:

@@ -6,6 +6,7 @@ import oslo_messaging
 
 from lbaas_scheduler.errors import LBaaSError
 from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.dispatching import expecting
 
 METHODS = (
     "define",
@@ -36,6 +37,6 @@ class AllocatorEndpoint:
     target = oslo_messaging.Target(namespace=topics.ALLOCATOR_NAMESPACE, version=topics.VERSION)
 
     def __init__(self, resources: object) -> None:
-        expected = oslo_messaging.expected_exceptions(LBaaSError)
+        expected = expecting(LBaaSError)
         for name in METHODS:
             setattr(self, name, expected(getattr(resources, name)))

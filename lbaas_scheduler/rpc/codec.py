@@ -158,11 +158,13 @@ def _required(field: Field[Any]) -> bool:
 def _named_tuple(kind: Any) -> Decoder:
     hints = get_type_hints(kind)
     decoders = [_decoder(hints[name]) for name in kind._fields]
+    required = len(decoders) - len(kind._field_defaults)
 
     def decode(document: Any, path: str) -> Any:
-        if not isinstance(document, list | tuple) or len(document) != len(decoders):
+        # What a newer release appended is left out, as unknown fields are.
+        if not isinstance(document, list | tuple) or len(document) < required:
             raise _wrong(path, f"a list of {len(decoders)}: {', '.join(kind._fields)}")
-        return kind(*(decoder(item, path) for decoder, item in zip(decoders, document, strict=True)))
+        return kind(*(decoder(item, path) for decoder, item in zip(decoders, document, strict=False)))
 
     return decode
 

@@ -19,3 +19,7 @@ DEVICES_NAMESPACE = "devices"
 ALLOCATOR_NAMESPACE = "allocator"
 
 VERSION = "1.0"
+"""Of this release's messages. A minor version adds what older readers may leave out: :mod:`lbaas_scheduler.rpc.dispatching`."""
+
+ON_THE_WIRE = f"{VERSION.partition('.')[0]}.0"
+"""What messages call themselves: releases that check the minor version take no higher one than their own."""

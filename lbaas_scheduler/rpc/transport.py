@@ -18,12 +18,13 @@ import oslo_messaging
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.opts import list_opts as messaging_opts
-from oslo_messaging.rpc.client import RPCClient
-from oslo_messaging.rpc.dispatcher import RPCDispatcher
+from oslo_messaging.rpc.client import RemoteError, RPCClient
+from oslo_messaging.rpc.dispatcher import RPCDispatcher, UnsupportedVersion
 from oslo_messaging.rpc.server import RPCServer
 
 from lbaas_scheduler import errors
 from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.dispatching import Dispatcher, Foreign
 
 CAST_RETRIES = 1
 """How often a cast tries again when the broker is away. With the driver's waits about three seconds: a request of a tenant must
@@ -54,15 +55,20 @@ def get_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
         raise errors.ConfigurationError(reason=f"transport_url is not valid; expected {_URL}") from None
 
 
-def get_server(transport: oslo_messaging.Transport, topic: str, host: str, endpoints: Sequence[object]) -> RPCServer:
-    """A server, not started yet, that answers on ``topic`` and alone on ``topic.host``. Endpoints run in its threads."""
+def get_server(
+    transport: oslo_messaging.Transport, topic: str, host: str, endpoints: Sequence[object], foreign: Foreign | None = None
+) -> RPCServer:
+    """A server, not started yet, that answers on ``topic`` and alone on ``topic.host``. Endpoints run in its threads.
+
+    :param foreign: see :class:`~lbaas_scheduler.rpc.dispatching.Dispatcher`.
+    """
     target = oslo_messaging.Target(topic=topic, server=host)
-    return oslo_messaging.get_rpc_server(transport, target, list(endpoints), serializer=ContextSerializer())
+    return RPCServer(transport, target, Dispatcher(endpoints, ContextSerializer(), foreign))
 
 
 def get_client(transport: oslo_messaging.Transport, topic: str, namespace: str | None = None) -> RPCClient:
     """A client for ``topic``. Sending is given up soon when the broker is away (see :data:`CAST_RETRIES`)."""
-    target = oslo_messaging.Target(topic=topic, namespace=namespace, version=topics.VERSION)
+    target = oslo_messaging.Target(topic=topic, namespace=namespace, version=topics.ON_THE_WIRE)
     return oslo_messaging.get_rpc_client(transport, target, serializer=ContextSerializer(), retry=CAST_RETRIES)
 
 
@@ -71,9 +77,16 @@ def delivering() -> Iterator[None]:
     """Around a cast or a call: whatever says that the broker is away becomes ``oslo_messaging.MessageDeliveryFailure``.
 
     oslo.messaging itself lets the errors of the libraries below through where it has no connection yet.
+
+    :raises IncompatibleVersion: the other side does not understand this release.
     """
     try:
         yield
+    except (UnsupportedVersion, RemoteError) as error:
+        # The in-process bus hands on the error itself, a broker what it was called.
+        if isinstance(error, RemoteError) and error.exc_type != UnsupportedVersion.__name__:
+            raise
+        raise errors.IncompatibleVersion(version=topics.VERSION) from error
     except Exception as error:
         below = type(error).__module__.partition(".")[0] in _LIBRARIES_BELOW
         if not below and not (isinstance(error, OSError) and not _came_in_an_answer(error)):

@@ -6,6 +6,7 @@ import oslo_messaging
 
 from lbaas_scheduler.errors import LBaaSError
 from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.dispatching import expecting
 
 METHODS = (
     "create_device",
@@ -65,7 +66,7 @@ class DeviceSchedulerEndpoint:
     target = oslo_messaging.Target(namespace=topics.DEVICES_NAMESPACE, version=topics.VERSION)
 
     def __init__(self, plugin: object, networks: object, fleet: object) -> None:
-        expected = oslo_messaging.expected_exceptions(LBaaSError)
+        expected = expecting(LBaaSError)
         for target, names in ((plugin, METHODS), (networks, NETWORK_METHODS), (fleet, FLEET_METHODS)):
             for name in names:
                 setattr(self, name, expected(getattr(target, name)))

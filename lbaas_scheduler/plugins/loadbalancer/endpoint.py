@@ -7,6 +7,7 @@ import oslo_messaging
 from lbaas_scheduler.errors import Conflict, Exhausted, InvalidRequest, NotAuthorized, NotFound
 from lbaas_scheduler.plugins.loadbalancer.base import LoadBalancerPluginBase
 from lbaas_scheduler.rpc import topics
+from lbaas_scheduler.rpc.dispatching import expecting
 
 METHODS = tuple(name for name, value in vars(LoadBalancerPluginBase).items() if getattr(value, "__isabstractmethod__", False))
 """Exactly what :class:`~lbaas_scheduler.plugins.loadbalancer.base.LoadBalancerPluginBase` itself declares."""
@@ -22,6 +23,6 @@ class LoadBalancerEndpoint:
     target = oslo_messaging.Target(namespace=topics.LOADBALANCER_NAMESPACE, version=topics.VERSION)
 
     def __init__(self, plugin: LoadBalancerPluginBase) -> None:
-        expected = oslo_messaging.expected_exceptions(InvalidRequest, NotAuthorized, NotFound, Conflict, Exhausted)
+        expected = expecting(InvalidRequest, NotAuthorized, NotFound, Conflict, Exhausted)
         for name in METHODS:
             setattr(self, name, expected(getattr(plugin, name)))

@@ -134,3 +134,7 @@ def test_ten_thousand_members_take_less_than_two_megabytes_and_two_seconds():
     assert from_document(Deployment, json.loads(text)) == big
     assert time.monotonic() - began < 2.0
     assert len(text) < 2_000_000
+
+
+def test_what_a_newer_release_appended_to_a_list_of_fixed_length_is_left_out():
+    assert from_document(Version, [1, 2, 3]) == Version(1, 2)

@@ -55,6 +55,10 @@ class _Connected(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add what the command takes."""
 
+    def wrong_call(self, message: str) -> NoReturn:
+        """End as with arguments that the parser refuses: what was given does not go together."""
+        _Refusal(f"{self.app.NAME} {self.cmd_name}")(message)
+
 
 class Action(_Connected):
     """Does something and shows nothing."""

@@ -12,7 +12,6 @@ from lbaas_scheduler.cli import shown
 from lbaas_scheduler.cli.base import Action, Card, ListCommand, ShowCommand, Table, described
 from lbaas_scheduler.cli.client import Client, Document
 from lbaas_scheduler.cli.noun import Noun, Option, given, pair
-from lbaas_scheduler.cli.problems import Problem
 
 Commands = dict[str, type[Command]]
 Finish = Callable[[Client, Document], Document]
@@ -110,7 +109,7 @@ class Set(_OfNoun, ShowCommand):
     def change(self, arguments: argparse.Namespace) -> Document:
         body = self.body(arguments)
         if not body:
-            raise Problem(f"Nothing to change: see 'lbaas-scheduler help {self.noun.command} set' for what can be.")
+            self.wrong_call("nothing to change")
         path = self.noun.one(self.find(self.noun, arguments.object))
         changed: Document = self.client.put(path, {self.noun.key: body})[self.noun.key]
         return changed

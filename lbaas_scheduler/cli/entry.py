@@ -6,12 +6,15 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from lbaas_scheduler.cli.output import for_readers
+
 PROG = "lbaas-scheduler"
 
 LIBRARIES = ("cliff", "keystoneauth1")
 """What the extra ``cli`` brings and each command needs."""
 
 
+@for_readers
 def main(argv: Sequence[str] | None = None) -> int:
     """:returns: 0 if the command did what it says, 2 if it was called wrongly, else 1."""
     try:

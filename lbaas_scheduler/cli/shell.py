@@ -7,6 +7,7 @@ import importlib
 import logging
 import os
 import pkgutil
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import version
@@ -14,6 +15,7 @@ from typing import Any
 
 from cliff.command import Command
 from cliff.commandmanager import CommandManager
+from cliff.help import HelpCommand
 
 from lbaas_scheduler.cli import nouns, session
 from lbaas_scheduler.cli.base import Program
@@ -22,6 +24,18 @@ from lbaas_scheduler.cli.entry import PROG
 
 NAMESPACE = "lbaas_scheduler.cli"
 """Entry points of packages that bring further commands."""
+
+
+class Help(HelpCommand):
+    """Say how a command is called."""
+
+    def take_action(self, arguments: argparse.Namespace) -> int:
+        try:
+            code: int = super().take_action(arguments)
+        except ValueError:
+            sys.stderr.write(f"{PROG}: there is no command {' '.join(arguments.cmd)!r}; see '{PROG} help'\n")
+            raise SystemExit(2) from None
+        return code
 
 
 class Shell(Program):
@@ -35,6 +49,7 @@ class Shell(Program):
             manager.add_command(name, command)
         # Deferred, so that --help after a command is about that command.
         super().__init__("Operate load-balancer devices, and use them.", version(PROG), manager, deferred_help=True)
+        manager.add_command("help", Help)
 
     def initialize_app(self, argv: list[str]) -> None:
         # No command: say which there are, instead of a prompt.

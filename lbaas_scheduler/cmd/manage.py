@@ -12,6 +12,7 @@ from oslo_db import exception as oslo_db_exception
 from sqlalchemy.exc import SQLAlchemyError
 
 from lbaas_scheduler import extensions
+from lbaas_scheduler.cli.output import for_readers
 from lbaas_scheduler.cmd.upgrade_checks import UpgradeChecks
 from lbaas_scheduler.conf import loading
 from lbaas_scheduler.db import counters, faults, migration
@@ -27,6 +28,7 @@ PATIENCE = {"db_max_retries": 8, "db_max_retry_interval": 1, "db_inc_retry_inter
 """Somebody waits at a terminal: about 2 s instead of the servers' 30 s for a database that is away."""
 
 
+@for_readers
 def main(argv: Sequence[str] | None = None, conf: cfg.ConfigOpts = cfg.CONF) -> int:
     """Run one command.
 

@@ -10,7 +10,6 @@ from lbaas_scheduler.cli.base import Action, Card, ShowCommand
 from lbaas_scheduler.cli.catalogue import QUOTA
 from lbaas_scheduler.cli.crud import Commands, commands
 from lbaas_scheduler.cli.noun import Option, given, integer
-from lbaas_scheduler.cli.problems import Problem
 
 RESOURCES = ("vip", "pool", "member", "health_monitor", "device")
 
@@ -48,7 +47,7 @@ class SetQuota(ShowCommand):
     def take_action(self, arguments: argparse.Namespace) -> Card:
         limits = {option.attribute: value for option, value in given(_LIMITS, arguments).items()}
         if not limits:
-            raise Problem("Nothing to change: see 'lbaas-scheduler help quota set' for what can be.")
+            self.wrong_call("nothing to change")
         return shown.one(self.client.put(_path(arguments.tenant), {"quota": limits})["quota"])
 
 

@@ -12,7 +12,6 @@ from lbaas_scheduler.cli.base import Card, ListCommand, ShowCommand, Table
 from lbaas_scheduler.cli.client import Document
 from lbaas_scheduler.cli.crud import Commands
 from lbaas_scheduler.cli.noun import document, integer, pair, positive
-from lbaas_scheduler.cli.problems import Problem
 
 POOLS = "/v2.0/resources"
 ALLOCATIONS = f"{POOLS}/allocations"
@@ -203,12 +202,12 @@ class Release(ShowCommand):
             asked = query(arguments, generation=arguments.generation, force=arguments.force)
             return shown.one(self.client.delete(path(arguments, "allocations", quote(arguments.id, safe="")), asked))
         if arguments.owner is None:
-            raise Problem("Say what to release: KIND NAME ALLOCATION, KIND NAME --value --owner, or --owner alone.")
+            self.wrong_call("say what to release: KIND NAME ALLOCATION, KIND NAME --value --owner, or --owner alone")
         if arguments.name is not None and arguments.value is not None:
             body = {"value": arguments.value, "owner": arguments.owner}
             return shown.one(self.client.post(path(arguments, "release"), {"release": body}, query(arguments)))
         if arguments.kind is not None or arguments.value is not None:
-            raise Problem("A value is released by KIND NAME --value --owner, all that an owner has by --owner alone.")
+            self.wrong_call("a value is released by KIND NAME --value --owner, all that an owner has by --owner alone")
         asked = {"owner_type": arguments.owner["type"], "owner_id": arguments.owner["id"]}
         return shown.one(self.client.delete(ALLOCATIONS, {**asked, **query(argparse.Namespace(), force=arguments.force)}))
 
@@ -236,7 +235,7 @@ class History(ListCommand):
 
     def take_action(self, arguments: argparse.Namespace) -> Table:
         if arguments.kind is not None and arguments.name is None:
-            raise Problem("Give KIND and NAME of a pool, or neither for all of them.")
+            self.wrong_call("give KIND and NAME of a pool, or neither for all of them")
         place = f"{POOLS}/history" if arguments.kind is None else path(arguments, "history")
         whose = arguments.owner or {"type": None, "id": None}
         asked = {"owner_type": whose["type"], "owner_id": whose["id"], "limit": arguments.limit}

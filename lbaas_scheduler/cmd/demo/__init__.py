@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
+from lbaas_scheduler.cli.output import for_readers
 from lbaas_scheduler.cmd.demo import serving
 from lbaas_scheduler.cmd.demo.house import House
 from lbaas_scheduler.cmd.demo.report import AsJson, ForPeople, Reporter, Unexpected
@@ -15,6 +16,7 @@ from lbaas_scheduler.cmd.demo.story import Story
 from lbaas_scheduler.errors import LBaaSError
 
 
+@for_readers
 def main(argv: Sequence[str] | None = None) -> int:
     """Show it, or with ``--serve`` leave it running for others to use.
 

@@ -141,7 +141,7 @@ def test_what_goes_wrong_is_said_in_one_line_that_says_what_to_do(cli: Cli, pool
         (("pool", "create", "x", "--subnet", "front", "--protocol", "FTP", "--lb-method", "SOURCE_IP"), "choose from"),
         (("vip", "create", "x", "--pool", pool, "--protocol-port", "many"), "'many' is no whole number"),
         (("vip", "create", "x", "--pool", pool, "--protocol-port", "99999"), "protocol_port"),
-        (("device", "set", "haproxy-1"), "Nothing to change"),
+        (("device", "set", "haproxy-1"), "nothing to change; see 'lbaas-scheduler help device set'"),
         (("device", "create", "x", "--device-type", "toaster"), "toaster"),
         (("--as-project", "anne", "agent", "list"), "Use the credentials of somebody who may"),
     ):

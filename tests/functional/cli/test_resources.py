@@ -76,9 +76,9 @@ def test_pools_and_values_from_their_definition_to_their_end(cli: Cli, monkeypat
         ("resource define vlan x range", "'range' is not of the form KEY=VALUE"),
         ("resource allocate vlan none --owner a:b", 'and id: "none"'),
         ("resource allocate vlan none --owner a", "is not of the form TYPE:ID"),
-        ("resource release", "Say what to release"),
+        ("resource release", "say what to release"),
         ("resource release vlan x --owner a:b", "by --owner alone"),
-        ("resource history vlan", "Give KIND and NAME"),
+        ("resource history vlan", "give KIND and NAME"),
         ("resource usage vlan x --scope moon", "cluster, tenant:ID or host:NAME"),
     ):
         assert words in cli.refused(*line.split()), line

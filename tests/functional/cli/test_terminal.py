@@ -178,5 +178,35 @@ def test_a_file_gets_text_and_nothing_that_moves(site: Site) -> None:
     assert "ACTIVE" in run.stdout
 
 
+def test_what_an_encoding_cannot_show_is_escaped_and_hides_no_list(site: Site) -> None:
+    house = site.house
+    for name in ("测试", "plain"):
+        house.create("/v2.0/lb/pools", "pool", {**_pool(house), "name": name}, ADMIN)
+    for form in ("table", "value", "csv", "json"):
+        run = subprocess.run(
+            [PROGRAM, "pool", "list", "-f", form],
+            env={**site.environment, "PYTHONIOENCODING": "ascii"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (run.returncode, run.stderr) == (0, ""), form
+        assert "\\u6d4b\\u8bd5" in run.stdout
+        assert "plain" in run.stdout
+
+
+def test_nobody_is_told_that_a_pipe_was_closed(site: Site) -> None:
+    for words in (("fleet",), ("device", "list")):
+        read, write = os.pipe()
+        os.close(read)
+        run = subprocess.run(
+            [PROGRAM, *words], env=site.environment, stdout=write, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+        )
+        os.close(write)
+        assert run.stderr == "", words
+        assert run.returncode in (1, 141), words
+
+
 def _pool(house: House) -> dict[str, Any]:
     return {"name": "web", "subnet_id": house.subnet["id"], "protocol": "HTTP", "lb_method": "ROUND_ROBIN"}

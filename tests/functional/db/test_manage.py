@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -222,3 +223,13 @@ def test_the_command_runs_as_a_process(sqlite_url: str, config: Callable[..., No
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "The database is at 0002.\n")
     assert "Traceback" not in done.stderr
+
+
+def test_nobody_is_told_that_a_pipe_was_closed(sqlite_url: str, config: Callable[..., None], tmp_path: Path) -> None:
+    config(sqlite_url)
+    command = [sys.executable, "-m", "lbaas_scheduler.cmd.manage", "--config-file", str(tmp_path / "scheduler.conf")]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*command, "db", "history"], stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")

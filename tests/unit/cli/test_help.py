@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lbaas_scheduler.cli.shell import run
+from tests.command_line import Cli
 
 
 @pytest.mark.parametrize("words", [["help", "device", "drain"], ["device", "drain", "--help"], ["device", "drain", "-h"]])
@@ -24,3 +25,25 @@ def _said(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
         raise SystemExit(run(words))
     assert not ended.value.code
     return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["help", "nonsense"],
+        ["nonsense"],
+        ["vip", "create"],
+        ["vip", "list", "--nonsense"],
+        ["device", "set", "box"],
+        ["quota", "set", "anne"],
+        ["resource", "release"],
+        ["resource", "history", "vlan"],
+    ],
+)
+def test_a_wrong_call_exits_with_2_and_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("LBAAS_ENDPOINT", "http://127.0.0.1:1")
+    code, out, err = Cli(capsys).call(*words)
+    assert code == 2
+    assert (err or out).startswith("lbaas-scheduler")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from lbaas_scheduler.agent.changes import Change
@@ -13,6 +14,9 @@ from lbaas_scheduler.errors import ConfigurationError, DriverError
 from lbaas_scheduler.rpc.server_api import Desired, Operation, SealedDevice, ServerAPI
 
 LOG = logging.getLogger(__name__)
+
+DRIFTED = Version(0, 0)
+"""What drivers list for a VIP of ours that is there and does not serve as it was applied."""
 
 MAX_DOCUMENTS = 50
 """VIPs fetched at once, whatever ``page_size`` says: one of 10,000 members takes over a megabyte on the bus."""
@@ -28,6 +32,9 @@ class DeviceSync:
         self._page_size = page_size
         self._smaller: dict[str, int] = {}
         """Device id → how many VIPs to fetch at once, where an answer with more of them did not come."""
+        self._counting = threading.Lock()
+        self.repaired = 0
+        """VIPs that a device had and did not serve as it had confirmed, and that were applied again; since the start."""
 
     def run(self, sealed: SealedDevice) -> None:
         """Compare, and have repaired.
@@ -43,11 +50,21 @@ class DeviceSync:
         rest = self._workers.adopt(device_id, desired, as_of)
         self._workers.offer(sealed, [Change.remove(line.vip_id, line.version) for line in rest if _goes(line)])
         missing = [line.vip_id for line in rest if not _goes(line) and deployed.get(line.vip_id) != line.version]
+        self._count_drift(device_id, [vip_id for vip_id in missing if deployed.get(vip_id) == DRIFTED])
         failed = self._fetch(sealed, missing)
         self._smaller.pop(device_id, None)
         self._remove_orphans(device_id, deployed, {line.vip_id for line in desired}, as_of)
         if failed:
             raise DriverError(f"{len(failed)} VIPs could not be fetched, the first: {failed[0]}")
+
+    def _count_drift(self, device_id: str, vip_ids: Sequence[str]) -> None:
+        if vip_ids:
+            LOG.warning(
+                "Device %s does not serve %d VIPs as it confirmed, the first: %s; they are applied again",
+                device_id, len(vip_ids), vip_ids[0],
+            )  # fmt: skip
+            with self._counting:
+                self.repaired += len(vip_ids)
 
     def _deployed(self, sealed: SealedDevice) -> Mapping[str, Version]:
         try:

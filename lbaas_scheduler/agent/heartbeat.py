@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -23,15 +23,15 @@ AGENT_TYPE = "Loadbalancer agent"
 class Heartbeat:
     """One report per step. ``start_flag`` is on the first one that the broker took.
 
-    :param count_devices: how many devices the agent holds.
+    :param counts: what the agent counts, by name: how many devices it holds, say.
     """
 
     def __init__(
-        self, host: str, server: ServerAPI, contact: Contact, drivers: Iterable[str], count_devices: Callable[[], int]
+        self, host: str, server: ServerAPI, contact: Contact, drivers: Iterable[str], counts: Callable[[], Mapping[str, int]]
     ) -> None:
         self._server = server
         self._contact = contact
-        self._count_devices = count_devices
+        self._counts = counts
         self._drivers = sorted(drivers)
         self._started = False
         self._started_at, self._began = utcnow(), time.monotonic()
@@ -44,7 +44,7 @@ class Heartbeat:
         }
 
     def beat(self) -> None:
-        configurations = {"device_drivers": self._drivers, "devices": self._count_devices(), "message_version": topics.VERSION}
+        configurations = {"device_drivers": self._drivers, "message_version": topics.VERSION, **self._counts()}
         state: dict[str, Any] = {
             **self._identity,
             "configurations": configurations,

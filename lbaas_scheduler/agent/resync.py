@@ -62,6 +62,11 @@ class Resync:
         self._threads = [threading.Thread(target=self._plan, name="resync", daemon=True)]
         self._threads += [threading.Thread(target=self._work, name=f"resync-{n}", daemon=True) for n in range(THREADS)]
 
+    @property
+    def repaired(self) -> int:
+        """How many VIPs devices did not serve as they had confirmed, since the start."""
+        return self._sync.repaired
+
     def start(self) -> None:
         self.want_all()
         for thread in self._threads:

@@ -71,7 +71,7 @@ class AgentService:
             host, server, self._contact, self._workers, drivers,
             lambda: options.page_size, lambda: options.resync_interval_seconds,
         )  # fmt: skip
-        heartbeat = Heartbeat(host, server, self._contact, drivers, lambda: len(self._workers.held()))
+        heartbeat = Heartbeat(host, server, self._contact, drivers, self._counts)
         stats = Stats(host, server, self._contact, self._workers, self._resync, lambda: options.stats_interval_seconds)
         self._heartbeat = Loop("state-report", heartbeat.beat, lambda: options.report_interval_seconds)
         self._stats = Loop("statistics", stats.collect, lambda: options.stats_interval_seconds)
@@ -114,6 +114,9 @@ class AgentService:
             run_within(deadline, "driver-stop", lambda driver=driver: _stop_driver(driver))  # type: ignore[misc]
         LOG.info("Agent %s stopped after %.1f s", self._host, time.monotonic() - began)
         self._stopped.set()
+
+    def _counts(self) -> dict[str, int]:
+        return {"devices": len(self._workers.held()), "repaired_vips": self._resync.repaired}
 
     def _contact_lost(self) -> None:
         self._resync.want_all()

@@ -61,7 +61,10 @@ class AgentDriver(ABC):
 
     @abstractmethod
     def list_deployed(self, device: Device) -> Mapping[str, Version]:
-        """What of ours is on the device, read from the device itself: VIP id → version last applied."""
+        """What of ours is on the device, read from the device itself: VIP id → version last applied.
+
+        A VIP that is there and does not serve as it was applied is listed with version (0, 0): it is applied again, and counted.
+        """
 
     @abstractmethod
     def read_stats(self, device: Device) -> Mapping[str, VipStats]:

@@ -17,9 +17,13 @@ SOCKET = "admin.sock"
 TIMEOUT_SECONDS = 10.0
 
 
+class Unanswered(DriverError):
+    """Nobody answers: the process is dead, or hangs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """Asks the Envoy of one folder. Every method raises DriverError when it does not answer."""
+    """Asks the Envoy of one folder. Every method raises :class:`Unanswered` when it does not answer."""
 
     folder: Path
 
@@ -66,7 +70,7 @@ class Admin:
             body = response.read()
         except (OSError, http.client.HTTPException) as error:
             text = f"{path} of {self.folder}: {error!r}"
-            raise DriverError("The device's Envoy does not answer.", operator_message=text) from error
+            raise Unanswered("The device's Envoy does not answer.", operator_message=text) from error
         finally:
             connection.close()
         if path != "/ready" and response.status != http.HTTPStatus.OK:

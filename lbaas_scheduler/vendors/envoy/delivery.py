@@ -7,11 +7,11 @@ which version of a file it has taken over, and in its configuration dump what it
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from lbaas_scheduler.errors import DriverError
-from lbaas_scheduler.vendors.envoy import sockets
+from lbaas_scheduler.sdk.listening import Endpoint, listening
 from lbaas_scheduler.vendors.envoy.admin import Admin
 from lbaas_scheduler.vendors.envoy.folder import Folder, digest
 from lbaas_scheduler.vendors.envoy.resources import Json, Resources
@@ -33,10 +33,18 @@ class Delivery:
     folder: Folder
     admin: Admin
     timeout: float
+    open_here: Callable[[], set[Endpoint]]
+    """Where this Envoy accepts connections."""
 
     def served(self, wanted: Mapping[str, Resources]) -> bool:
-        """Whether Envoy serves exactly this already."""
-        return all(self._version(name) == digest(_listed(wanted, name).values()) for name in _MANAGER)
+        """Whether Envoy serves exactly this already, and its files say so."""
+        return all(self._has(name, _listed(wanted, name)) for name in _MANAGER)
+
+    def changed(self, wanted: Mapping[str, Resources]) -> set[str]:
+        """Ids of those that the files that Envoy watches do not have like this: somebody else wrote them."""
+        stored = {name: self.folder.read_watched(name) for name in _MANAGER}
+        lists = {name: _listed(wanted, name) for name in _MANAGER}
+        return {key for key in wanted if any(stored[name].get(key) != lists[name].get(key) for name in _MANAGER)}
 
     def deliver(self, wanted: Mapping[str, Resources]) -> dict[str, str]:
         """Make Envoy serve exactly ``wanted``.
@@ -59,13 +67,15 @@ class Delivery:
     def _load(self, name: str, resources: Mapping[str, Json]) -> dict[str, str]:
         """Write a watched file and wait until Envoy has taken it over, or has refused something in it."""
         version = digest(resources.values())
-        if self._version(name) == version:
+        if self._has(name, resources):
             return {}
-        before, rejected = self.folder.read_watched(name), self._rejected(name)
+        before, rejected = self.folder.read_watched(name), self._count(name, "update_rejected")
+        # Somebody may have given another content the same version: then it is the taking over that counts.
+        taken = self._count(name, "update_success") if self._version(name) == version else -1
         self.folder.write_watched(name, resources.values())
         deadline = time.monotonic() + self.timeout
-        while self._version(name) != version:
-            if self._rejected(name) > rejected:
+        while self._version(name) != version or self._count(name, "update_success") == taken:
+            if self._count(name, "update_rejected") > rejected:
                 changed = [key for key, value in resources.items() if before.get(key) != value]
                 return self._refused(name, version, changed)
             if time.monotonic() >= deadline:
@@ -96,17 +106,20 @@ class Delivery:
                 return
             time.sleep(_POLL_SECONDS)
 
-    def _open_listeners(self) -> dict[str, sockets.Endpoint]:
+    def _open_listeners(self) -> dict[str, Endpoint]:
         """Where Envoy accepts connections, by VIP. From Envoy and not from the file, which may hold what it refused."""
         return {item["name"]: _endpoint(item["local_address"]) for item in self.admin.listeners()}
 
-    def _await_closed(self, before: Mapping[str, sockets.Endpoint]) -> None:
-        """Wait until what is no longer open refuses connections: the worker threads close it a moment later."""
+    def _await_closed(self, before: Mapping[str, Endpoint]) -> None:
+        """Wait until what is no longer open refuses connections: the worker threads close it a moment later.
+
+        Another device of the host may listen there by now.
+        """
         gone = set(before.values()) - set(self._open_listeners().values())
         deadline = time.monotonic() + self.timeout
-        while gone & sockets.listening():
+        while gone & listening() and gone & self.open_here():
             if time.monotonic() >= deadline:
-                text = f"{self.folder.path}: still listening: {sorted(gone & sockets.listening())}"
+                text = f"{self.folder.path}: still listening: {sorted(gone & self.open_here())}"
                 raise DriverError("The device's Envoy did not close a VIP.", operator_message=text)
             time.sleep(_POLL_SECONDS)
 
@@ -114,9 +127,12 @@ class Delivery:
         text = f"{_MANAGER[name]}.{name}.version_text"
         return str(self.admin.stats(rf"^{_MANAGER[name]}\.{name}\.version_text$").get(text, ""))
 
-    def _rejected(self, name: str) -> int:
-        stat = f"{_MANAGER[name]}.{name}.update_rejected"
-        return int(self.admin.stats(rf"^{_MANAGER[name]}\.{name}\.update_rejected$").get(stat, 0))
+    def _has(self, name: str, resources: Mapping[str, Json]) -> bool:
+        return self._version(name) == digest(resources.values()) and self.folder.read_watched(name) == resources
+
+    def _count(self, name: str, what: str) -> int:
+        stat = f"{_MANAGER[name]}.{name}.{what}"
+        return int(self.admin.stats(rf"^{_MANAGER[name]}\.{name}\.{what}$").get(stat, 0))
 
 
 def _listed(wanted: Mapping[str, Resources], name: str) -> dict[str, Json]:
@@ -129,5 +145,5 @@ def _without_checks(cluster: Json) -> Json:
     return {key: value for key, value in cluster.items() if key != "health_checks"}
 
 
-def _endpoint(address: Json) -> sockets.Endpoint:
+def _endpoint(address: Json) -> Endpoint:
     return address["socket_address"]["address"], address["socket_address"]["port_value"]

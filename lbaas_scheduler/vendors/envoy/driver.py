@@ -14,7 +14,9 @@ from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import DriverError, InvalidRequest
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
 from lbaas_scheduler.sdk.files import claim, kept
+from lbaas_scheduler.sdk.silence import Silence
 from lbaas_scheduler.vendors.envoy import extra, options
+from lbaas_scheduler.vendors.envoy.admin import Unanswered
 from lbaas_scheduler.vendors.envoy.folder import folder_of, sweep
 from lbaas_scheduler.vendors.envoy.node import Node
 
@@ -36,6 +38,7 @@ class EnvoyDriver(AgentDriver):
         self._claim = claim(self._settings.state_path, "[envoy] state_path")
         sweep(self._settings.state_path)
         self._locks: dict[str, threading.Lock] = {}
+        self._silences: dict[str, Silence] = {}
         self._guard = threading.Lock()
 
     @classmethod
@@ -64,11 +67,20 @@ class EnvoyDriver(AgentDriver):
 
     def purge(self, device_id: str) -> None:
         with self._changing(device_id):
-            Node(folder_of(self._settings.state_path, device_id), self._settings, 1).purge()
+            Node(folder_of(self._settings.state_path, device_id), self._settings, 1, self._silence(device_id)).purge()
+        self._drop(device_id)
 
     def forget(self, device: Device) -> None:
+        self._drop(device.id)
+
+    def _drop(self, device_id: str) -> None:
         with self._guard:
-            self._locks.pop(device.id, None)
+            self._locks.pop(device_id, None)
+            self._silences.pop(device_id, None)
+
+    def _silence(self, device_id: str) -> Silence:
+        with self._guard:
+            return self._silences.setdefault(device_id, Silence(self._settings.hang_timeout, Unanswered))
 
     def _node(self, device: Device) -> Node:
         folder = folder_of(self._settings.state_path, device.id)
@@ -76,7 +88,7 @@ class EnvoyDriver(AgentDriver):
             concurrency = extra.concurrency(device.extra, self._settings.concurrency)
         except InvalidRequest as error:  # of a newer server, say
             raise DriverError("The device's settings are not known to its agent.", operator_message=error.message) from error
-        return Node(folder, self._settings, concurrency)
+        return Node(folder, self._settings, concurrency, self._silence(device.id))
 
     @contextmanager
     def _changing(self, device_id: str) -> Iterator[None]:

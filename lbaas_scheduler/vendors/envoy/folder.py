@@ -29,7 +29,8 @@ from typing import IO
 from lbaas_scheduler.domain.deployments import Version
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk.files import write_atomically
-from lbaas_scheduler.vendors.envoy.resources import Json, Resources
+from lbaas_scheduler.sdk.listening import Endpoint
+from lbaas_scheduler.vendors.envoy.resources import Json, Resources, open_address
 
 LOG = logging.getLogger(__name__)
 
@@ -100,13 +101,19 @@ class Folder:
 
     def records(self) -> dict[str, Record]:
         """By id of the VIP. A file that is not a record of ours does not count; its VIP will be applied anew."""
-        found = {}
-        for path in sorted(self._vips.glob("*.json")) if self._vips.is_dir() else ():
-            try:
-                found[path.stem] = _record(json.loads(path.read_bytes()))
-            except (ValueError, KeyError, TypeError):
-                LOG.exception("%s is not a record of a VIP and is left out", path)
-        return found
+        names = sorted(path.stem for path in self._vips.glob("*.json")) if self._vips.is_dir() else ()
+        return {name: record for name in names if (record := self.record(name)) is not None}
+
+    def record(self, vip_id: str) -> Record | None:
+        """One of :meth:`records`."""
+        path = self._vips / f"{vip_id}.json"
+        try:
+            return _record(json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            LOG.exception("%s is not a record of a VIP and is left out", path)
+            return None
 
     def write_record(self, vip_id: str, record: Record) -> None:
         write_atomically(self._vips / f"{vip_id}.json", json.dumps({"owner": OWNER, "vip": vip_id, **asdict(record)}))
@@ -121,12 +128,18 @@ class Folder:
         write_atomically(self.watched(name), json.dumps(document, sort_keys=True))
 
     def read_watched(self, name: str) -> dict[str, Json]:
-        """The resources of ``cds`` or ``lds`` by their names."""
+        """The resources of ``cds`` or ``lds`` by their names; none where somebody spoiled the file."""
         try:
             stored = json.loads(self.watched(name).read_bytes())
-        except FileNotFoundError:
+            return {item["name"]: item for item in stored["resources"]}
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
             return {}
-        return {item["name"]: item for item in stored["resources"]}
+
+    def moves(self, vip_id: str, endpoint: Endpoint) -> bool:
+        """Whether another device of this agent listens there for the same VIP: it moves from or to it."""
+        others = (path.parent.parent for path in self.path.parent.glob(f"*/vips/{vip_id}.json"))
+        records = (Folder(path).record(vip_id) for path in others if path != self.path)
+        return any(record is not None and open_address(record.resources) == endpoint for record in records)
 
     def candidate(self) -> IO[str]:
         """A file for a configuration that is to be checked, gone when it is closed.

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.errors import DriverError, InvalidRequest
+from lbaas_scheduler.sdk.listening import in_use, why_not
+from lbaas_scheduler.sdk.silence import Silence
 from lbaas_scheduler.vendors.envoy import stats
 from lbaas_scheduler.vendors.envoy.admin import Admin
 from lbaas_scheduler.vendors.envoy.delivery import Delivery
 from lbaas_scheduler.vendors.envoy.folder import Folder, Record
 from lbaas_scheduler.vendors.envoy.options import Settings
 from lbaas_scheduler.vendors.envoy.process import Process
-from lbaas_scheduler.vendors.envoy.resources import Resources, Timeouts, endpoints, render
+from lbaas_scheduler.vendors.envoy.resources import (
+    Resources,
+    Timeouts,
+    endpoints,
+    open_address,
+    render,
+    shares,
+    sharing,
+)
 
 LOG = logging.getLogger(__name__)
 
 ABSENT = Version(0, 0)
+OPENING_SECONDS = 1.0
+POLL_SECONDS = 0.05
 _REFUSED = "The device's Envoy refused the configuration of this VIP."
 
 
@@ -29,21 +42,27 @@ class Node:
     folder: Folder
     settings: Settings
     concurrency: int
+    silence: Silence
 
     @property
     def process(self) -> Process:
         return Process(self.folder, self.settings)
 
     @property
+    def _delivery(self) -> Delivery:
+        return Delivery(self.folder, self.admin, float(self.settings.change_timeout), self.process.open_addresses)
+
+    @property
     def admin(self) -> Admin:
         return Admin(self.folder.path)
 
     def apply(self, deployments: Sequence[Deployment]) -> list[Result]:
+        self._end_hung()
         records, errors = self.folder.records(), {}
         wanted: dict[str, Record] = {}
         for item in deployments:
             try:
-                wanted[item.vip.id] = self._record(item)
+                wanted[item.vip.id] = self._record(item, records.get(item.vip.id))
             except InvalidRequest as error:
                 errors[item.vip.id] = error.message
         errors |= self._refused_before_delivery(
@@ -54,6 +73,7 @@ class Node:
         return [Result(item.vip.id, item.version, errors.get(item.vip.id)) for item in deployments]
 
     def remove(self, vip_ids: Collection[str]) -> list[Result]:
+        self._end_hung()
         records = self.folder.records()
         kept = {key: record for key, record in records.items() if key not in vip_ids}
         if kept:
@@ -66,13 +86,20 @@ class Node:
         return [Result(vip_id, versions.get(vip_id, ABSENT), removed=True) for vip_id in vip_ids]
 
     def versions(self) -> dict[str, Version]:
-        """What is served. Brings a process that died back first; a VIP that it then refuses is not served, nor listed."""
+        """What is served. Brings a process that died back first; a VIP that it then refuses is not served, nor listed.
+
+        What the process did not serve as it was confirmed is put right, and listed as :data:`ABSENT` this once.
+        """
+        self._end_hung()
         records = self.folder.records()
+        drifted: frozenset[str] = frozenset()
         if records:
-            self._settle(records, {})
-        elif self.folder.ours():
+            with self.silence.asking():
+                drifted = self._drifted(records)
+                self._settle(records, {})
+        elif self.folder.ours() or self.process.pids():
             self.purge()
-        return {key: record.version for key, record in self.folder.records().items()}
+        return {key: ABSENT if key in drifted else record.version for key, record in self.folder.records().items()}
 
     def stats(self) -> dict[str, VipStats]:
         """:raises DriverError: the process is dead."""
@@ -81,7 +108,8 @@ class Node:
             return {}
         if not self.process.pids():
             raise DriverError("The device's Envoy is not running.", operator_message=f"{self.folder.path}: no process")
-        return stats.read(self.admin, records)
+        with self.silence.asking():
+            return stats.read(self.admin, records)
 
     def purge(self) -> None:
         """Stop the process and remove the folder, if it is ours."""
@@ -89,10 +117,44 @@ class Node:
         if self.folder.ours():
             self.folder.destroy()
 
-    def _record(self, item: Deployment) -> Record:
+    def _record(self, item: Deployment, before: Record | None) -> Record:
         timeouts = Timeouts(self.settings.connect_timeout, self.settings.idle_timeout)
         checked = any(monitor.admin_state_up for monitor in item.vip.pool.health_monitors)
-        return Record(item.version, render(item.vip, timeouts), dict(endpoints(item.vip.pool)), checked)
+        resources = render(item.vip, timeouts)
+        if before is not None and not shares(before.resources):
+            # Opened by an earlier release: Envoy refuses to change it.
+            resources = sharing(resources, False)
+        return Record(item.version, resources, dict(endpoints(item.vip.pool)), checked)
+
+    def _drifted(self, records: Mapping[str, Record]) -> frozenset[str]:
+        """Ids of VIPs that a running Envoy does not serve as it was told to."""
+        if not self.process.pids() or not self.folder.ours():
+            return frozenset()
+        resources = {key: record.resources for key, record in records.items()}
+        return frozenset({*self._delivery.changed(resources), *self._closed(resources)})
+
+    def _closed(self, resources: Mapping[str, Resources]) -> set[str]:
+        """Ids of VIPs whose address Envoy does not listen on."""
+        here = self.process.open_addresses()
+        wanted = {key: open_address(item) for key, item in resources.items()}
+        return {key for key, endpoint in wanted.items() if endpoint is not None and endpoint not in here}
+
+    def _stays_closed(self, records: Mapping[str, Record]) -> bool:
+        """Whether an address is not listened on, now and for a moment: worker threads open it after the fact."""
+        resources = {key: record.resources for key, record in records.items()}
+        deadline = time.monotonic() + OPENING_SECONDS
+        while self._closed(resources):
+            if time.monotonic() >= deadline:
+                return True
+            time.sleep(POLL_SECONDS)
+        return False
+
+    def _end_hung(self) -> None:
+        """End an Envoy that has answered nothing for too long, and still does not. What follows starts another one."""
+        if self.silence.too_long and self.process.pids() and not self.admin.ready():
+            LOG.error("%s: Envoy runs and has not answered for too long; it is killed and started again", self.folder.path)
+            self.process.kill()
+            self.silence.ended()
 
     def _refused_before_delivery(self, changed: Mapping[str, Record]) -> dict[str, str]:
         """Ask a second Envoy first: the running one refuses a whole file for one value that it cannot read.
@@ -124,10 +186,12 @@ class Node:
         process was dead, say) is given up, and its record with it.
         """
         errors: dict[str, str] = {}
+        if (present or accepted) and self._ensure_started(present):
+            present, accepted = self._opened_anew(present), self._opened_anew(accepted)
+            for vip_id in present:
+                self.folder.write_record(vip_id, present[vip_id])
         serving = {**present, **accepted}
-        if serving:
-            self._ensure_started()
-        while refused := self._deliver(serving):
+        while refused := self._unlistenable(serving) or self._deliver(serving):
             for vip_id, reason in refused.items():
                 LOG.error("Envoy refuses VIP %s on device %s: %s", vip_id, self.folder.path.name, reason)
                 errors[vip_id] = reason
@@ -143,20 +207,50 @@ class Node:
             self.purge()
         return errors
 
+    def _opened_anew(self, records: Mapping[str, Record]) -> dict[str, Record]:
+        """For a process that has opened nothing yet: what an earlier release did not share is shared from now on."""
+        found = dict(records)
+        for vip_id, record in records.items():
+            if not shares(record.resources):
+                found[vip_id] = replace(record, resources=sharing(record.resources, True))
+        return found
+
+    def _unlistenable(self, serving: Mapping[str, Record]) -> dict[str, str]:
+        """Id → reason for each VIP whose address Envoy cannot have to itself.
+
+        It would share one with whoever of its user lets it. Only another device of this agent may be there, and only while it
+        hands the same VIP over: each gets a part of the new connections for so long, and both serve.
+        """
+        refused: dict[str, str] = {}
+        for vip_id in sorted(self._closed({key: record.resources for key, record in serving.items()})):
+            endpoint = open_address(serving[vip_id].resources)
+            assert endpoint is not None
+            reason = why_not(endpoint)
+            if in_use(reason) and self.folder.moves(vip_id, endpoint):
+                reason = why_not(endpoint, shared=True)
+            if reason is not None:
+                refused[vip_id] = reason
+        return refused
+
     def _deliver(self, serving: Mapping[str, Record]) -> dict[str, str]:
         wanted: dict[str, Resources] = {key: record.resources for key, record in serving.items()}
         if not wanted:
             return {}
-        delivery = Delivery(self.folder, self.admin, float(self.settings.change_timeout))
-        refused = {} if delivery.served(wanted) else delivery.deliver(wanted)
+        refused = {} if self._delivery.served(wanted) else self._delivery.deliver(wanted)
         # A name that we did not ask for is of a change before this one; the files that we wrote have put it right.
         return {key: reason for key, reason in refused.items() if key in serving}
 
-    def _ensure_started(self) -> None:
+    def _ensure_started(self, present: Mapping[str, Record]) -> bool:
+        """Whether a process had to be started."""
         running = bool(self.process.pids())
-        if running and not self.folder.ours():
-            # Its folder was removed under its feet, and with it the socket through which it can be spoken to.
+        # Its folder may have been removed under its feet, and with it the socket through which it can be spoken to. And an
+        # Envoy that was told to drain its listeners takes no others.
+        useless = running and (not self.folder.ours() or self._stays_closed(present))
+        if useless:
+            LOG.warning("Envoy of device %s does not serve what it was told to, and is replaced", self.folder.path.name)
             self.process.stop()
-        if not running or not self.folder.ours():
+        if not running or useless:
             LOG.info("Starting Envoy for device %s", self.folder.path.name)
             self.process.start(self.concurrency)
+            return True
+        return False

@@ -72,6 +72,14 @@ OPTIONS: list[cfg.Opt] = [
         help="How long, in seconds, Envoy may take to take a change over before the change is reported as failed. Keep it below "
         "half of [agent] apply_timeout_seconds.",
     ),
+    cfg.IntOpt(
+        "hang_timeout_seconds",
+        default=60,
+        min=0,
+        help="How long an Envoy that runs may answer nothing on its administration interface, in seconds, before it is killed "
+        "and started again with all its VIPs; to notice it takes some 20 seconds more. 0 never does it. Raise it on hosts that "
+        "stand still for long.",
+    ),
 ]
 
 
@@ -87,6 +95,7 @@ class Settings:
     drain: int
     start_timeout: int
     change_timeout: int
+    hang_timeout: int
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
@@ -114,4 +123,5 @@ def read(conf: cfg.ConfigOpts) -> Settings:
         drain=group.drain_seconds,
         start_timeout=group.start_timeout_seconds,
         change_timeout=group.change_timeout_seconds,
+        hang_timeout=group.hang_timeout_seconds,
     )

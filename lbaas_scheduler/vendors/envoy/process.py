@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk import processes
+from lbaas_scheduler.sdk.listening import Endpoint, listening
 from lbaas_scheduler.vendors.envoy.admin import SOCKET, Admin
 from lbaas_scheduler.vendors.envoy.folder import OWNER, Folder
 from lbaas_scheduler.vendors.envoy.options import Settings
@@ -80,6 +81,18 @@ class Process:
         """:raises DriverError: it survived."""
         for pid in self.pids():
             processes.stop(pid, self.marker, GRACE_SECONDS)
+
+    def kill(self) -> None:
+        """End it without waiting: it does not answer.
+
+        :raises DriverError: it survived.
+        """
+        for pid in self.pids():
+            processes.stop(pid, self.marker, 0.0)
+
+    def open_addresses(self) -> set[Endpoint]:
+        """Where it accepts connections, from the kernel: it goes on naming listeners that somebody made it close."""
+        return listening(self.pids())
 
     def validate(self, clusters: Iterable[Json], listeners: Iterable[Json]) -> str | None:
         """What Envoy says against the resources, without touching the running one; None = nothing."""

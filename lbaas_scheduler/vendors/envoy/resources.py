@@ -21,11 +21,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lbaas_scheduler.domain.loadbalancers import Member, Method, Persistence, Pool, Protocol, Vip
 from lbaas_scheduler.errors import InvalidRequest
+from lbaas_scheduler.sdk.listening import Endpoint
 from lbaas_scheduler.vendors.envoy.checks import health_check, transport_socket_matches
 
 Json = dict[str, Any]
@@ -69,6 +70,26 @@ def render(vip: Vip, timeouts: Timeouts) -> Resources:
         return Resources()
     _check_persistence(vip)
     return Resources(_cluster(vip, timeouts), _listener(vip, timeouts))
+
+
+def open_address(resources: Resources) -> Endpoint | None:
+    """Where the VIP listens; None where it is switched off."""
+    if resources.listener is None:
+        return None
+    address: Json = resources.listener["address"]["socket_address"]
+    return address["address"], address["port_value"]
+
+
+def sharing(resources: Resources, shares: bool) -> Resources:
+    """The same with an address that is shared, or is not. Of a listener that is open, Envoy lets nobody change it."""
+    if resources.listener is None:
+        return resources
+    return replace(resources, listener={**resources.listener, "enable_reuse_port": shares})
+
+
+def shares(resources: Resources) -> bool:
+    """Whether the VIP's address is shared; so is one that is not open."""
+    return resources.listener is None or bool(resources.listener["enable_reuse_port"])
 
 
 def _check_persistence(vip: Vip) -> None:
@@ -177,8 +198,8 @@ def _listener(vip: Vip, timeouts: Timeouts) -> Json:
         "name": vip.id,
         "stat_prefix": vip.id,
         "address": _socket(_address(vip.address), vip.protocol_port),
-        # With it two processes could share the address, and each would get a part of the connections.
-        "enable_reuse_port": False,
+        # While a VIP passes from one device of the host to another, both listen on its address. Who else may is seen to by us.
+        "enable_reuse_port": True,
         "filter_chains": [{"filters": [*_limit(vip), last]}],
     }
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from lbaas_scheduler.errors import DriverError
+from lbaas_scheduler.sdk import listening
 from lbaas_scheduler.vendors.haproxy import listeners, stickiness
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
 from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, until
@@ -85,12 +86,23 @@ class Activation:
         if said:
             LOG.warning("%s: some clients lost their member: %s", self.files.folder, said)
 
-    def _unlistenable(self) -> list[str]:
+    def why_not(self, vip_id: str, bind: str) -> str | None:
+        """None when HAProxy can listen on ``bind`` for the VIP, else a sentence for the tenant.
+
+        Another device of this agent may listen there for the same VIP, which is handed over: each gets a part of the new
+        connections for so long, and both serve. Nobody else may: he would get a part of them, too.
+        """
         namespace = self.process.attachments.namespace
+        reason = listeners.why_not(bind, namespace)
+        if listening.in_use(reason) and bind in self.files.binds_elsewhere(vip_id):
+            return listeners.why_not(bind, namespace, shared=True)
+        return reason
+
+    def _unlistenable(self) -> list[str]:
         return [
             vip_id
             for vip_id, vip in self.files.vips().items()
-            if vip.marker.bind and listeners.why_not(vip.marker.bind, namespace) is not None
+            if vip.marker.bind and self.why_not(vip_id, vip.marker.bind) is not None
         ]
 
     def _broken(self) -> list[str]:
@@ -120,16 +132,17 @@ class Activation:
         readings = {pid: self.process.runtime.show_stat(pid) for pid in pids}
         return processes.worker, readings
 
-    def await_free(self, binds: Collection[str]) -> None:
-        """Wait until addresses that no VIP listens on any more are closed.
+    def await_free(self, binds: Mapping[str, str]) -> None:
+        """Wait until addresses that no VIP listens on any more are closed, but for those that were handed over.
 
+        :param binds: VIP id → where it listened.
         :raises DriverError: one of them is still open.
         """
-        if not binds:
-            return
-        wanted = {vip.marker.bind for vip in self.files.vips().values()}
+        wanted = {vip.marker.bind for vip in self.files.vips().values()} if binds else set()
         namespace = self.process.attachments.namespace
-        for bind in {*binds} - wanted - {""}:
+        for vip_id, bind in binds.items():
+            if bind in wanted or not bind or bind in self.files.binds_elsewhere(vip_id):
+                continue
             if not until(partial(listeners.free, bind, namespace), self.process.timeout_seconds):
                 raise DriverError(f"{bind} is still listened on.")
 

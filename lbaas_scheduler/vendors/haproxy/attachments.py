@@ -45,6 +45,7 @@ class Attachments:
     def __init__(self, folder: Path) -> None:
         self._file = folder / NETWORKS
         self._namespace = Namespace(f"lbaas-{folder.name}")
+        self._unannounced: dict[Network, set[str]] = {}
 
     @property
     def namespace(self) -> Namespace | None:
@@ -86,6 +87,12 @@ class Attachments:
         failed = self._agree(places)
         return refused | {vip_id: failed[place.network] for vip_id, place in places.items() if place.network in failed}
 
+    def announce(self) -> None:
+        """Tell neighbours of the addresses that are new here. Not before they are listened on: others may serve them yet."""
+        for network, addresses in self._unannounced.items():
+            network.announce(self._namespace, sorted(addresses & network.addresses(self._namespace)))
+        self._unannounced.clear()
+
     def keep_only(self, vip_ids: Collection[str]) -> None:
         """The others are not on the device any more: take their addresses away, and the networks that have none left."""
         if self.namespace is None:
@@ -117,6 +124,7 @@ class Attachments:
             wanted = {place.address for place in places.values() if place.network == network}
             try:
                 network.attach(self._namespace)
+                self._unannounced.setdefault(network, set()).update(wanted - network.addresses(self._namespace))
                 network.set_addresses(self._namespace, wanted, rank)
             except DriverError as error:
                 LOG.warning("%s: network %s: %s", self._namespace.name, network.network_id, error.operator_message)

@@ -70,13 +70,20 @@ class DeviceFiles:
 
     def vips(self) -> dict[str, StoredVip]:
         """VIP id → file, of all files that HAProxy loads and that are ours."""
-        found: dict[str, StoredVip] = {}
-        for path in sorted(self.folder.glob("vip-*.cfg")):
-            text = self._read(path.name)
-            mark, body = marker.split(text or "")
-            if mark is not None and path.name == vip_file(mark.vip_id):
-                found[mark.vip_id] = StoredVip(mark, text or "", marker.digest(body) == mark.digest)
-        return found
+        names = sorted(path.name for path in self.folder.glob("vip-*.cfg"))
+        return {vip.marker.vip_id: vip for name in names if (vip := self._vip(name)) is not None}
+
+    def _vip(self, name: str) -> StoredVip | None:
+        text = self._read(name) or ""
+        mark, body = marker.split(text)
+        if mark is None or name != vip_file(mark.vip_id):
+            return None
+        return StoredVip(mark, text, marker.digest(body) == mark.digest)
+
+    def binds_elsewhere(self, vip_id: str) -> set[str]:
+        """Where other devices of this agent listen for the VIP: it moves from or to one of them."""
+        folders = [path.parent for path in self.folder.parent.glob(f"*/{vip_file(vip_id)}") if path.parent != self.folder]
+        return {vip.marker.bind for folder in folders if (vip := DeviceFiles(folder)._vip(vip_file(vip_id))) is not None} - {""}
 
     def loaded(self) -> bool:
         """Whether there is a VIP's file that HAProxy loads."""

@@ -17,7 +17,7 @@ import hashlib
 import logging
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address, ip_interface
@@ -121,12 +121,16 @@ class Network:
             # Without the check for duplicates an IPv6 address can be listened on at once.
             words = ["nodad"] if ":" in address else []
             namespace.ip("address", "replace", address, "dev", inner, *words)
-            if ":" not in address:
-                namespace.run(partial(_announce, inner, address))
         if self.gateway and wanted:
             family = "-6" if ":" in self.gateway else "-4"
             via = ("default", "via", self.gateway, "dev", inner, "metric", str(100 + rank))
             namespace.ip(family, "route", "replace", *via)
+
+    def announce(self, namespace: Namespace, addresses: Iterable[str]) -> None:
+        """Tell neighbours that the device has these addresses here: they may remember another device's."""
+        _, inner = self._ends(namespace)
+        for address in addresses:
+            namespace.run(partial(_announce, inner, address))
 
     def _make_bridge(self) -> None:
         if self.kind == "flat":
@@ -163,16 +167,33 @@ def _delete(name: str) -> None:
 
 
 def _announce(name: str, address: str) -> None:
-    """Tell neighbours which link has an IPv4 address now (RFC 5227, section 3): they may remember another device's."""
-    numbers = ip_interface(address).ip.packed
     try:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as link_:
             link_.bind((name, 0))
-            mac = link_.getsockname()[4]
-            head = b"\xff" * 6 + mac + ARP.to_bytes(2, "big")
-            link_.send(head + bytes((0, 1, 8, 0, 6, 4, 0, 1)) + mac + numbers + bytes(6) + numbers)
+            mac: bytes = link_.getsockname()[4]
+            if ":" in address:
+                _advertise(name, mac, ip_interface(address).ip.packed)
+            else:
+                _call_out(link_, mac, ip_interface(address).ip.packed)
     except OSError as error:
         LOG.warning("Neighbours of %s are not told, and find out by themselves: %s", address, error)
+
+
+def _call_out(link_: socket.socket, mac: bytes, numbers: bytes) -> None:
+    """For IPv4 (RFC 5227, section 3)."""
+    head = b"\xff" * 6 + mac + ARP.to_bytes(2, "big")
+    link_.send(head + bytes((0, 1, 8, 0, 6, 4, 0, 1)) + mac + numbers + bytes(6) + numbers)
+
+
+def _advertise(name: str, mac: bytes, numbers: bytes) -> None:
+    """For IPv6 (RFC 4861, section 7.2.6)."""
+    with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as link_:
+        index = socket.if_nametoindex(name)
+        link_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+        link_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index)
+        # Type 136, with the flag that says to replace what is known; its option is our hardware address.
+        told = bytes((136, 0, 0, 0, 0x20, 0, 0, 0)) + numbers + bytes((2, 1)) + mac
+        link_.sendto(told, ("ff02::1", 0, 0, index))
 
 
 def is_interface(name: str) -> bool:

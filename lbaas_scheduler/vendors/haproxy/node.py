@@ -16,7 +16,7 @@ from pathlib import Path
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk.silence import Silence
-from lbaas_scheduler.vendors.haproxy import drift, listeners, stats
+from lbaas_scheduler.vendors.haproxy import drift, stats
 from lbaas_scheduler.vendors.haproxy.activation import Activation
 from lbaas_scheduler.vendors.haproxy.attachments import Attachments
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles, StoredVip, vip_file
@@ -135,6 +135,7 @@ class Node:
         self.attachments.keep_only({*self.files.vips(), *self.files.held()})
         if not self.files.loaded():
             self._tear_down()
+        self.attachments.announce()
         return [self._result(deployment, change) for deployment in deployments]
 
     def _settle_in(self, in_namespace: bool) -> None:
@@ -240,7 +241,7 @@ class Node:
                 continue
             reason = f"{bind} is already in use on the device." if bind in taken else None
             if reason is None and bind not in ours:
-                reason = listeners.why_not(bind, self.attachments.namespace)
+                reason = self.activation.why_not(vip_id, bind)
             if reason is None:
                 taken.add(bind)
             else:
@@ -283,10 +284,8 @@ class Node:
                 for half in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):
                     self._commit(change, {vip_id: batch[vip_id] for vip_id in half})
         else:
-            before_and_now = [
-                (change.stored[vip_id].marker.bind, vip.marker.bind) for vip_id, vip in batch.items() if before[vip_id]
-            ]
-            self.activation.await_free({old for old, new in before_and_now if old != new})
+            binds = {vip_id: change.stored[vip_id].marker.bind for vip_id in batch if before[vip_id]}
+            self.activation.await_free({vip_id: old for vip_id, old in binds.items() if old != batch[vip_id].marker.bind})
             self.files.write_journal(())
 
     def _refused_without(self) -> str | None:
@@ -347,7 +346,7 @@ class Node:
             except ProcessFailed:
                 self.files.write_vips({vip_id: stored[vip_id].text for vip_id in going if vip_id in stored})
                 raise
-            self.activation.await_free({stored[vip_id].marker.bind for vip_id in going if vip_id in stored})
+            self.activation.await_free({vip_id: stored[vip_id].marker.bind for vip_id in going if vip_id in stored})
         self.files.write_journal(unsure - going)
         self.ledger.drop(going)
 

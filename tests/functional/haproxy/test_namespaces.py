@@ -22,6 +22,7 @@ from lbaas_scheduler.domain.devices import FLAT, VLAN, VXLAN, Device, Interface
 from lbaas_scheduler.domain.loadbalancers import Protocol, Vip
 from lbaas_scheduler.sdk.conformance import documents
 from lbaas_scheduler.sdk.conformance.documents import deployment
+from lbaas_scheduler.sdk.conformance.traffic import load, send
 from lbaas_scheduler.vendors.haproxy.driver import HaproxyDriver
 from lbaas_scheduler.vendors.haproxy.node import NOT_APPLIED
 from tests.functional.haproxy.backends import Backend
@@ -330,3 +331,44 @@ def test_an_address_that_moves_to_another_device_is_found_there_at_once(
     [neighbour] = json.loads(ip("-json", "neighbour", "show", f"{net}.10"))
     assert neighbour["lladdr"] == link["address"]
     assert request(first)[0] == 200
+
+
+def test_a_vip_is_handed_over_between_two_devices_in_namespaces_of_one_host_under_load(
+    conf: cfg.ConfigOpts, wired: Wired, vips: tuple[Vip, Vip]
+) -> None:
+    """Both have the address for a moment; the target says so to the neighbours when it gets it."""
+    first, second = vips
+    wired.serve(first, second)
+    other = Wired.of(conf, wired.usual)
+    with load(send, first, connections=4) as outcomes:
+        for source, target in ((wired, other), (other, wired)):
+            target.serve(first)
+            source.remove(first)
+            wait_for(lambda: request(first)[0] == 200, 5)
+    good = outcomes.pop("200")
+    assert good > 50
+    # Connections that were open while the neighbours learned of the target end at the one that does not know them.
+    assert sum(outcomes.values()) <= 2 * 4, outcomes
+    assert set(wired.listed()) == {first.id, second.id}
+
+
+def test_an_ipv6_address_that_moves_to_another_device_is_found_there_at_once(
+    conf: cfg.ConfigOpts, wired: Wired, vips: tuple[Vip, Vip], bridge: str
+) -> None:
+    first, _ = vips
+    prefix = f"fd00:{uuid.uuid4().hex[:4]}::"
+    ip("address", "add", f"{prefix}1/64", "dev", bridge, "nodad")
+    six = replace(first, address=f"{prefix}10", subnet_cidr=f"{prefix}/64")
+    wired.usual |= {"gateway_ip": None}
+    wired.serve(six)
+    assert request(six)[0] == 503, "the member has an IPv4 address only"
+    other = Wired.of(conf, wired.usual)
+    other.serve(six)
+    [link] = json.loads(ip("-n", other.namespace, "-json", "link", "show", "up", "type", "veth"))
+
+    def known() -> list[str]:
+        return [line.get("lladdr", "") for line in json.loads(ip("-6", "-json", "neighbour", "show", six.address))]
+
+    wait_for(lambda: known() == [link["address"]], 5, "the neighbour's new hardware address")
+    wired.remove(six)
+    assert request(six)[0] == 503, "the member has an IPv4 address only"

@@ -351,3 +351,13 @@ def test_stop_ends_the_planning(agent):
     agent.start()
     agent.resync.stop()
     wait_for(lambda: not any(thread.is_alive() for thread in agent.resync._threads), 5)
+
+
+def test_what_a_device_does_not_serve_as_it_confirmed_is_applied_again_and_counted(agent, caplog):
+    agent.servers.assign(device())
+    agent.servers.want("d1", deployment("fine"), deployment("drifted"), deployment("new"))
+    agent.stub.content["d1"] = {"fine": Version(1, 1), "drifted": Version(0, 0)}
+    agent.start()
+    wait_for(lambda: deployed(agent) == {"fine": (1, 1), "drifted": (1, 1), "new": (1, 1)})
+    assert agent.resync.repaired == 1
+    assert "does not serve 1 VIPs as it confirmed, the first: drifted" in caplog.text

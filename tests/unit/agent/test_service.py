@@ -70,6 +70,15 @@ def test_the_first_report_alone_carries_the_start_flag(running):
     assert wait_for(lambda: running.servers.states[-1]["configurations"]["devices"] == 1)
 
 
+def test_the_report_counts_what_devices_had_lost_and_got_back(site):
+    site.servers.assign(device())
+    site.servers.want("d1", deployment("v1"))
+    site.driver.content["d1"] = {"v1": Version(0, 0)}
+    site.agent.start()
+    wait_for(lambda: site.servers.states and site.servers.states[-1]["configurations"]["repaired_vips"] == 1)
+    assert site.driver.content["d1"] == {"v1": Version(1, 1)}
+
+
 def test_casts_are_carried_out_and_reported(running):
     servers, api = running.servers, running.api
     servers.want("d1", deployment("v1"))

@@ -15,7 +15,7 @@ import pytest
 
 from lbaas_scheduler.sdk import processes
 from lbaas_scheduler.sdk.conformance.documents import LOOPBACK, free_port
-from lbaas_scheduler.vendors.envoy.sockets import listening
+from lbaas_scheduler.sdk.listening import listening
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ def test_listener_of_a_tcp_vip_with_a_limit() -> None:
         "name": "v2",
         "stat_prefix": "v2",
         "address": {"socket_address": {"address": "2001:db8::1", "port_value": 443}},
-        "enable_reuse_port": False,
+        "enable_reuse_port": True,
         "filter_chains": [
             {
                 "filters": [

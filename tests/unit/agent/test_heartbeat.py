@@ -21,10 +21,13 @@ class Site:
     def note(self, error: Exception) -> None:
         raise error
 
+    def heard(self) -> None:
+        """As the agent's contact has it."""
+
 
 def test_reports_stay_in_order_when_the_hosts_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     site, true = Site(), heartbeat.utcnow
-    agent = Heartbeat("host-1", site, site, ["fake"], lambda: 0)  # type: ignore[arg-type]
+    agent = Heartbeat("host-1", site, site, ["fake"], dict)  # type: ignore[arg-type]
     agent.beat()
     monkeypatch.setattr(heartbeat, "utcnow", lambda: true() - timedelta(hours=1))
     agent.beat()

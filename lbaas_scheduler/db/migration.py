@@ -21,7 +21,7 @@ from alembic.util import CommandError
 from sqlalchemy.engine import Connection, Engine
 
 from lbaas_scheduler.db import engine as engines
-from lbaas_scheduler.db import models
+from lbaas_scheduler.db import models, repeatable
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.errors import ConfigurationError
 
@@ -47,7 +47,8 @@ class Revision:
 def sync(engine: Engine, revision: str = "heads", locations: Sequence[str] = ()) -> None:
     """Bring the schema up to ``revision``. One at a time: others on the same database wait.
 
-    On SQLite and PostgreSQL all or nothing; MariaDB commits each statement.
+    On SQLite and PostgreSQL all or nothing. MariaDB commits each statement: what was interrupted there is repeated, and goes on
+    where it ended.
 
     :raises ConfigurationError: there is no such revision, here or in the database.
     """
@@ -118,7 +119,7 @@ def new_revision(engine: Engine, message: str) -> Path:
 
 
 def _run(engine: Engine, locations: Sequence[str], step: Any) -> None:
-    with engines.writer(engine).begin() as connection, _alone(connection):
+    with engines.writer(engine).begin() as connection, _alone(connection), repeatable.steps(connection):
         try:
             step(_config(locations, connection))
         except CommandError as error:
@@ -139,7 +140,9 @@ def _alone(connection: Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute(sa.select(sa.func.release_lock(LOCK_NAME)))
+        # The lock of a connection that is lost went with it, and asking would hide why.
+        if not connection.invalidated:
+            connection.execute(sa.select(sa.func.release_lock(LOCK_NAME)))
 
 
 def _config(locations: Sequence[str], connection: Connection | None = None) -> Config:

@@ -287,7 +287,7 @@ class IpAddressGenerationFailure(Exhausted):
 class NoValidDevice(Exhausted):
     """No device can take the resource. ``kwargs["trail"]`` says why, stage by stage (see :class:`domain.trail.Trail`)."""
 
-    template = "No device can take {resource_id}: {summary}"
+    template = "No device can take it: {summary}"
 
 
 class PoolExhausted(Exhausted):

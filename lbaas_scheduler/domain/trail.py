@@ -13,6 +13,15 @@ MAX_REJECTIONS = 20
 MAX_CONSIDERED = 5
 """A trail names at most this many of the devices that would have done, best first."""
 
+MAX_TOLD = 5
+"""A sentence for an administrator names at most this many refused devices."""
+
+SAYS_LITTLE = ("device_type", "hint", "excluded")
+"""Codes of devices that were out of the question from the beginning: told last."""
+
+_FULL = ("capacity.", "claim.", "network.", "dedicated")
+_OUT_OF_SERVICE = ("device.", "agent.", "unexamined")
+
 FIRST_EPOCH = 1
 """Of a resource's first deployment."""
 
@@ -95,6 +104,21 @@ class Trail:
         if not self.dropped:
             return "no device of the wanted types is registered."
         return ", ".join(f"{count} × {code}" for code, count in sorted(self.dropped.items())) + "."
+
+    def told(self) -> str:
+        """For an administrator: what dropped how many, and which device said what."""
+        telling = sorted(self.rejections, key=lambda it: it.code in SAYS_LITTLE)[:MAX_TOLD]
+        named = "; ".join(f"{it.device_name or it.device_id}: {it.reason}" for it in telling)
+        more = "; …" if sum(self.dropped.values()) > len(telling) else ""
+        return f"{self.summary()} {named}{more}" if named else self.summary()
+
+    def for_tenants(self) -> str:
+        """For somebody who must not learn which devices there are, or how many."""
+        if any(code.startswith(_FULL) for code in self.dropped):
+            return "none that suits it has room now; try again later, or ask your operator."
+        if any(code.startswith(_OUT_OF_SERVICE) for code in self.dropped):
+            return "none that suits it is in service now; try again later, or ask your operator."
+        return "there is none that does what it asks for; ask for something else, or ask your operator."
 
     def why(self, device_id: str) -> str:
         """One sentence for a person: why it is this device and no other."""

@@ -112,8 +112,8 @@ class Placer:
             raise ClassesChanged
         recorder.diagnose(diagnosis)
         trail = recorder.trail()
-        LOG.warning("No device for %s of tenant %s: %s", request.resource_id, request.tenant_id, trail.summary())
-        raise NoValidDevice(resource_id=request.resource_id, summary=trail.summary(), trail=trail.to_document())
+        LOG.warning("No device can take a %s resource of tenant %s: %s", request.service, request.tenant_id, trail.told())
+        raise NoValidDevice(summary=trail.told(), trail=trail.to_document())
 
     def _claim(
         self, request: ScheduleRequest, page: list[Judged], recorder: Recorder, within: Within | None, role: str

@@ -238,7 +238,7 @@ class Starter:
                 raise Conflict(reason=f"{move.resource_id} is on its way to another device already") from None
             return found
         except NoValidDevice as error:
-            raise _explained(error, move) from None
+            raise _explained(error, move, plan.seen) from None
         return placed[0]
 
     def _write(self, conn: Connection, plan: Plan, move: Move, throttled: bool) -> None:
@@ -288,11 +288,16 @@ def _check_state(placement: Placement, rows: Sequence[DeploymentRow], seen: Move
         raise Conflict(reason=f"device {target_id} has not let go of {resource_id} since it left")
 
 
-def _explained(error: NoValidDevice, move: Move) -> NoValidDevice:
-    """For a move to a certain device it is that device's reason that counts, not that all others are others."""
-    if move.target_id is None:
-        return error
+def _explained(error: NoValidDevice, move: Move, before: Move | None) -> NoValidDevice:
+    """For a move to a certain device it is that device's reason that counts, not that all others are others. For any other, that
+    devices were left out has its own reasons: it is there now, or they were tried and failed."""
     trail = error.kwargs["trail"]
+    if move.target_id is None:
+        left_out = f"{move.resource_id} is on device {move.source_id} now."
+        if move.tried:
+            last = f", the last one with: {before.error}" if before is not None and before.error else ""
+            left_out += f" Devices that failed to take it: {', '.join(move.tried)}{last}"
+        return NoValidDevice(f"No device can take {move.resource_id}: {error.kwargs['summary']} {left_out}", **error.kwargs)
     own = [it for it in trail["rejections"] if it["device_id"] == move.target_id]
     codes = sorted(code for code in trail["dropped"] if code not in ("hint", "excluded"))
     reason = f"it {own[-1]['reason']} ({own[-1]['code']})" if own else ", ".join(codes) or "it is not known to the scheduler yet"

@@ -18,7 +18,7 @@ from lbaas_scheduler.domain.placement_rules import PlacementRule
 from lbaas_scheduler.domain.requests import ScheduleRequest
 from lbaas_scheduler.domain.service_types import ServiceTypeChoice
 from lbaas_scheduler.domain.statuses import Status
-from lbaas_scheduler.domain.trail import Decision
+from lbaas_scheduler.domain.trail import Decision, Trail
 from lbaas_scheduler.errors import NoValidDevice, PoolNotFound, ProtocolMismatch, Unavailable, VipExists
 from lbaas_scheduler.plugins.loadbalancer import documents, loops
 from lbaas_scheduler.plugins.loadbalancer import pools as pool_rules
@@ -69,7 +69,7 @@ class Placing:
         :raises ServiceProviderNotFound: an unknown or disabled service type.
         :raises NotAuthorized, DeviceNotFound: somebody else than an administrator asks for a device; it does not exist.
         :raises LeadsBack, LeadsToHost: members of its pool lead back to it, or to its device's host.
-        :raises NoValidDevice: with a summary; for administrators also with the trail.
+        :raises NoValidDevice: says why; for administrators with the devices by name, and the trail.
         Whatever :meth:`~lbaas_scheduler.sdk.networks.NetworkConnector.prepare` and ``bind`` raise about the address.
         """
         values = accept(VIP, body, Verb.POST)
@@ -192,6 +192,5 @@ def _untaken(conn: Connection, pool_id: str) -> Exception:
 
 
 def _for_tenants(error: NoValidDevice) -> NoValidDevice:
-    """Without the trail: which devices there are is no tenant's business."""
-    details = {name: value for name, value in error.details.items() if name != "trail"}
-    return NoValidDevice(error.message, **details)
+    """Without the trail: which devices there are, and how many, is no tenant's business."""
+    return NoValidDevice(summary=Trail.from_document(error.details["trail"]).for_tenants())

@@ -264,8 +264,12 @@ def test_a_vip_that_no_device_takes_is_not_stored_and_only_administrators_learn_
     assert error_of(refused) == (503, "NoEligibleBackend")
     assert refused.json["NeutronError"]["detail"] == ""
     assert own_any_house.device["id"] not in refused.text
+    said = refused.json["NeutronError"]["message"]
+    assert said == "No device can take it: none that suits it is in service now; try again later, or ask your operator."
     as_admin = own_any_house.post(VIPS, {"vip": own_any_house.vip_body(pool, tenant_id="anne")}, ADMIN)
     assert own_any_house.device["id"] in as_admin.json["NeutronError"]["detail"]
+    named = own_any_house.device["name"] or own_any_house.device["id"]
+    assert as_admin.json["NeutronError"]["message"] == f"No device can take it: 1 × device.draining. {named}: is being drained"
     assert own_any_house.get(VIPS).json == {"vips": []}
 
 

@@ -322,7 +322,9 @@ def test_a_vip_that_no_device_can_take_is_not_stored_and_the_tenant_gets_a_summa
     pool = lab.pool()
     with pytest.raises(errors.NoValidDevice) as caught:
         lab.vip(pool)
-    assert "capacity.VIPS" in caught.value.message
+    assert caught.value.message == (
+        "No device can take it: none that suits it has room now; try again later, or ask your operator."
+    )
     assert "trail" not in caught.value.kwargs
     assert DEVICE not in caught.value.kwargs.values()
     assert (lab.count(vips), lab.count(addresses)) == (0, 0)
@@ -332,6 +334,7 @@ def test_a_vip_that_no_device_can_take_is_not_stored_and_the_tenant_gets_a_summa
     with pytest.raises(errors.NoValidDevice) as caught:
         lab.vip(pool, tenant_id="tenant")
     assert [each["device_name"] for each in caught.value.kwargs["trail"]["rejections"]] == [DEVICE]
+    assert caught.value.message == f"No device can take it: 1 × capacity.VIPS. {DEVICE}: has no room for 1 VIPS"
 
 
 def test_a_vip_gets_the_service_type_that_it_names_else_its_pools_else_the_default(lab: Lab) -> None:

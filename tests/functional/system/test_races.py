@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,7 +12,7 @@ from tests.functional.system.cluster import Cluster, Site
 
 pytestmark = pytest.mark.timeout(300)
 
-_REASONS = re.compile(r"(\d × (capacity\.VIPS|claim\.lost|device\.closed)(, |\.))+")
+FULL = "none that suits it has room now; try again later, or ask your operator."
 
 CREATES, SLOTS, DEVICES = 200, 50, 5
 
@@ -27,8 +26,8 @@ def test_two_servers_race_for_the_last_slots_and_none_is_lost_or_given_twice(sit
     assert Counter(outcomes)["placed"] == SLOTS
     refused = [outcome for outcome in outcomes if outcome != "placed"]
     assert len(refused) == CREATES - SLOTS
-    # Each refusal names why, for each of the devices: it was full when looked at, or filled up before it could be claimed.
-    assert all(_REASONS.fullmatch(outcome) for outcome in refused), Counter(refused)
+    # Devices were full when looked at, or filled up before they could be claimed.
+    assert set(refused) == {FULL}
     assert set(site_cluster.used().values()) == {SLOTS // DEVICES}
     assert len(site_cluster.vip_statuses()) == SLOTS
 

@@ -209,7 +209,7 @@ class LocalDriver(StubDriver):
     """A driver whose devices are on the agent's host."""
 
     device_type = "local"
-    abilities = frozenset({DriverAbility.LOCAL})
+    abilities = frozenset({DriverAbility.LOCAL, DriverAbility.FENCE})
 
     def local_devices(self) -> Collection[str]:
         return list(self.content)
@@ -217,6 +217,10 @@ class LocalDriver(StubDriver):
     def purge(self, device_id: str) -> None:
         with _Visit(self, "purge", device(device_id), ()):
             self.content.pop(device_id, None)
+
+    def fence(self, device_id: str) -> None:
+        with _Visit(self, "fence", device(device_id), ()):
+            self.content[device_id] = dict.fromkeys(self.content[device_id], Version(0, 0))
 
 
 class _Visit:

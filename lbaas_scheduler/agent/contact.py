@@ -25,7 +25,17 @@ class Contact:
         self._lost = lost
         self._lock = threading.Lock()
         self._since: float | None = None
+        self._heard = time.monotonic()
         self.away = False
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long ago anything was heard of the bus; before the first time, since the start."""
+        return time.monotonic() - self._heard
+
+    def heard(self) -> None:
+        """The broker took a message. That says nothing of servers."""
+        self._heard = time.monotonic()
 
     def settled(self, seconds: float) -> bool:
         """Whether there has been contact for so long, without a gap."""
@@ -34,6 +44,7 @@ class Contact:
 
     def made(self) -> None:
         """A server answered, if only with an error."""
+        self.heard()
         with self._lock:
             changed, self.away = self.away, False
             if self._since is None:

@@ -60,3 +60,4 @@ class Heartbeat:
         else:
             # A cast says nothing of servers, so that contact is not made by it.
             self._started = True
+            self._contact.heard()

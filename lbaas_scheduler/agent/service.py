@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from lbaas_scheduler.agent.contact import Contact
 from lbaas_scheduler.agent.endpoint import AgentEndpoint
+from lbaas_scheduler.agent.fence import STEP_SECONDS, Fence
 from lbaas_scheduler.agent.foreign_servers import ForeignServers
 from lbaas_scheduler.agent.gate import explain
 from lbaas_scheduler.agent.heartbeat import Heartbeat
@@ -76,6 +77,10 @@ class AgentService:
         self._heartbeat = Loop("state-report", heartbeat.beat, lambda: options.report_interval_seconds)
         self._stats = Loop("statistics", stats.collect, lambda: options.stats_interval_seconds)
         endpoints = [AgentEndpoint(self._workers, self._resync, self._trusts)]
+        fence = Fence(
+            self._contact, self._workers, drivers, lambda: options.fence_after_seconds, self._resync.want_all
+        )  # fmt: skip
+        self._fence = Loop("fence", fence.step, lambda: STEP_SECONDS)
         self._rpc = get_server(transport, topics.AGENTS, host, endpoints, ForeignServers().note)
         self._bus_start = threading.Thread(target=self._listen, name="bus-start", daemon=True)
         self._listening_since: float | None = None
@@ -87,6 +92,7 @@ class AgentService:
         self._reporter.start()
         self._resync.start()
         self._stats.start()
+        self._fence.start()
         self._bus_start.start()
 
     def wait(self) -> None:
@@ -102,7 +108,7 @@ class AgentService:
         began = time.monotonic()
         deadline = began + self._graceful_seconds
         LOG.info("Agent %s stops", self._host)
-        for part in (self._heartbeat, self._stats, self._resync):
+        for part in (self._fence, self._heartbeat, self._stats, self._resync):
             part.stop()
         flush = deadline - self._graceful_seconds * FLUSH_SHARE
         if self._bus_start.ident is not None:  # else it would wait for a start that never comes

@@ -72,6 +72,18 @@ OPTS: tuple[cfg.Opt, ...] = (
         help="How long, in seconds, a driver may take for one change before it is reported as failed. Raise it for devices that "
         "commit slowly.",
     ),
+    cfg.IntOpt(
+        "fence_after_seconds",
+        default=0,
+        min=0,
+        max=86400,
+        mutable=True,
+        help="After how many seconds without a sign of the message bus this agent takes its HAProxy and Envoy devices out of "
+        "service, but for those that are pinned to its host: another agent may have taken them over, and both would answer "
+        "at the same addresses. They come back when it hears of the bus again, as far as they are still its own. 0 never does "
+        "it. A message bus that is away for longer then takes all such VIPs of all agents out of service: set it only where "
+        "that is the lesser harm, above report_interval_seconds and near [scheduler] agent_down_seconds.",
+    ),
 )
 
 

@@ -20,6 +20,9 @@ class DriverAbility(StrEnum):
     this ability the device is one remote thing whoever drives it, and an agent that loses it must not touch it.
     """
 
+    FENCE = "fence"
+    """The driver has :meth:`AgentDriver.fence`. Only with :attr:`LOCAL`."""
+
 
 class AgentDriver(ABC):
     """Drives all devices of one type. Registered under ``lbaas_scheduler.agent_drivers``; built as ``Driver(conf)``.
@@ -76,6 +79,14 @@ class AgentDriver(ABC):
 
     def purge(self, device_id: str) -> None:
         """Remove a device from this host, processes and files. Absent = success. Only with :attr:`DriverAbility.LOCAL`."""
+        raise NotImplementedError
+
+    def fence(self, device_id: str) -> None:
+        """Let the device no longer answer at its VIPs' addresses, for others may serve them; keep what it takes to serve again.
+
+        From then on :meth:`list_deployed` or the next :meth:`apply` brings it back, which are called when it is known to be this
+        agent's still. Absent = success. Only with :attr:`DriverAbility.FENCE`.
+        """
         raise NotImplementedError
 
     def forget(self, device: Device) -> None:

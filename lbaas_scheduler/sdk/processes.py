@@ -6,6 +6,7 @@ text that only the wanted process has in its command line (the path of its confi
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -74,6 +75,14 @@ def find(marker: str) -> list[int]:
     """
     pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
     return sorted(pid for pid in pids if pid != os.getpid() and alive(pid, marker))
+
+
+def paths_after(option: str, folder: Path) -> set[Path]:
+    """What all processes have in their command lines after ``option``, as far as it lies in ``folder``; relative to that."""
+    start = os.fsencode(f"{folder}/")
+    lines = (command_line(pid).split(b"\0") for pid in find(f"{option}\0{folder}/"))
+    words = (second for line in lines for first, second in itertools.pairwise(line) if first == os.fsencode(option))
+    return {Path(os.fsdecode(word[len(start) :])) for word in words if word.startswith(start)}
 
 
 def stop(pid: int, marker: str, grace_seconds: float) -> None:

@@ -12,12 +12,13 @@ from oslo_config import cfg
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import DriverError, InvalidRequest
+from lbaas_scheduler.sdk import processes
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
 from lbaas_scheduler.sdk.files import claim, kept
 from lbaas_scheduler.sdk.silence import Silence
 from lbaas_scheduler.vendors.envoy import extra, options
 from lbaas_scheduler.vendors.envoy.admin import Unanswered
-from lbaas_scheduler.vendors.envoy.folder import folder_of, sweep
+from lbaas_scheduler.vendors.envoy.folder import BOOTSTRAP, folder_of, sweep
 from lbaas_scheduler.vendors.envoy.node import Node
 
 
@@ -31,7 +32,7 @@ class EnvoyDriver(AgentDriver):
     """
 
     device_type = "envoy"
-    abilities = frozenset({DriverAbility.LOCAL})
+    abilities = frozenset({DriverAbility.LOCAL, DriverAbility.FENCE})
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._settings = options.read(conf)
@@ -62,13 +63,25 @@ class EnvoyDriver(AgentDriver):
             return self._node(device).stats()
 
     def local_devices(self) -> Collection[str]:
+        """With those that lost their folders, and have a process here."""
         path = self._settings.state_path
-        return [entry.name for entry in path.iterdir() if folder_of(path, entry.name).ours()] if path.is_dir() else []
+        folders = {entry.name for entry in path.iterdir() if folder_of(path, entry.name).ours()} if path.is_dir() else set()
+        served = {name.parts[0] for name in processes.paths_after("-c", path) if name.parts[1:] == (BOOTSTRAP,)}
+        return sorted(folders | served)
 
     def purge(self, device_id: str) -> None:
         with self._changing(device_id):
-            Node(folder_of(self._settings.state_path, device_id), self._settings, 1, self._silence(device_id)).purge()
+            self._known(device_id).purge()
         self._drop(device_id)
+
+    def fence(self, device_id: str) -> None:
+        """:raises DriverError: its process cannot be stopped."""
+        with self._changing(device_id):
+            self._known(device_id).process.stop()
+
+    def _known(self, device_id: str) -> Node:
+        """By nothing but its id: good enough to end it."""
+        return Node(folder_of(self._settings.state_path, device_id), self._settings, 1, self._silence(device_id))
 
     def forget(self, device: Device) -> None:
         self._drop(device.id)

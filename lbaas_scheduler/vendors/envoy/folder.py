@@ -35,6 +35,7 @@ from lbaas_scheduler.vendors.envoy.resources import Json, Resources, open_addres
 LOG = logging.getLogger(__name__)
 
 OWNER = "lbaas-scheduler"
+BOOTSTRAP = "bootstrap.json"
 _CANDIDATE = ".candidate-"
 
 
@@ -74,7 +75,7 @@ class Folder:
 
     @property
     def bootstrap(self) -> Path:
-        return self.path / "bootstrap.json"
+        return self.path / BOOTSTRAP
 
     @property
     def log(self) -> Path:

@@ -66,7 +66,7 @@ class Process:
         Empty, for at its start Envoy serves nobody before it has checked every member of every VIP once: one member that
         does not answer would hold up all VIPs.
 
-        :raises DriverError: it did not come up; the operator's text has the end of its log.
+        :raises DriverError: it did not come up; the operator's text says why.
         """
         self.folder.create(bootstrap(self.folder))
         for name in ("cds", "lds"):
@@ -118,7 +118,7 @@ class Process:
             )
         except subprocess.TimeoutExpired as error:
             raise DriverError("Envoy took too long to check a configuration.", operator_message=str(error)) from error
-        return None if done.returncode == 0 else (done.stderr or done.stdout).strip()[-_LOG_TAIL:]
+        return None if done.returncode == 0 else cause(done.stderr or done.stdout)
 
     def _command(self, concurrency: int) -> list[str]:
         settings = self.settings
@@ -139,9 +139,15 @@ class Process:
         while not admin.ready():
             if not processes.alive(pid, self.marker) or time.monotonic() >= deadline:
                 processes.stop(pid, self.marker, GRACE_SECONDS)
-                tail = self.folder.log.read_bytes()[-_LOG_TAIL:].decode(errors="replace")
-                raise DriverError("The device's Envoy did not start.", operator_message=f"{self.folder.path}: {tail}")
+                said = cause(self.folder.log.read_bytes().decode(errors="replace"))
+                raise DriverError("The device's Envoy did not start.", operator_message=f"{self.folder.path}: {said}")
             time.sleep(_POLL_SECONDS)
+
+
+def cause(log: str) -> str:
+    """From an Envoy's log, why it ended: the first critical line, which a long trace may follow; where there is none, its end."""
+    critical = (line for line in log.splitlines() if "][critical][" in line)
+    return next(critical, log.strip())[-_LOG_TAIL:]
 
 
 def _untyped(item: Json) -> Json:

@@ -3,6 +3,7 @@ HAProxy brings all of it back, and whoever removes a device knows what to remove
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -14,10 +15,13 @@ from lbaas_scheduler.domain.deployments import Deployment
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk.files import write_atomically
 from lbaas_scheduler.vendors.haproxy.files import NETWORKS
-from lbaas_scheduler.vendors.haproxy.namespace import Namespace
-from lbaas_scheduler.vendors.haproxy.networks import Network
+from lbaas_scheduler.vendors.haproxy.namespace import Namespace, names
+from lbaas_scheduler.vendors.haproxy.networks import Network, detach_all
 
 LOG = logging.getLogger(__name__)
+
+PREFIX = "lbaas-"
+"""Of the names of devices' namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +48,19 @@ class Attachments:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / NETWORKS
-        self._namespace = Namespace(f"lbaas-{folder.name}")
+        self._namespace = Namespace(f"{PREFIX}{folder.name}")
+        self._mark = _mark(folder.parent)
         self._unannounced: dict[Network, set[str]] = {}
 
     @property
     def namespace(self) -> Namespace | None:
         """None = the device is in the host's own."""
         return self._namespace if self._file.exists() else None
+
+    @property
+    def left_behind(self) -> bool:
+        """Whether there is a namespace of the device of which its folder knows nothing any more."""
+        return not self._file.exists() and self._namespace.bears(self._mark)
 
     def enter(self) -> None:
         """The device is to be in a namespace of its own from now on."""
@@ -59,13 +69,16 @@ class Attachments:
             # Before there is a namespace: one that nobody knows of would stay for ever.
             self._write({})
         self._namespace.create()
+        self._namespace.mark(self._mark)
 
     def leave(self) -> None:
-        """The device is to be in the host's. Removes the namespace and all that leads there."""
-        if self.namespace is None:
+        """The device is to be in the host's. Removes the namespace and all that leads there, written down or not."""
+        if self.namespace is None and not self.left_behind:
             return
         for network in _networks(self._read()):
             network.detach(self._namespace)
+        if self._namespace.exists:
+            detach_all(self._namespace)
         self._namespace.delete()
         self._file.unlink(missing_ok=True)
 
@@ -105,6 +118,12 @@ class Attachments:
         self._agree(places)
         self._write(places)
 
+    def withdraw(self) -> None:
+        """Take all addresses away, for as long as nothing is attached anew: others may have them now."""
+        for rank, network in enumerate(_networks(self._read()) if self.namespace is not None else ()):
+            if network.addresses(self._namespace):
+                network.set_addresses(self._namespace, set(), rank)
+
     def missing(self) -> frozenset[str]:
         """Ids of VIPs whose network or address is not there: somebody took away a link, an address, or all of the namespace."""
         if self.namespace is None:
@@ -143,6 +162,17 @@ class Attachments:
 
     def _write(self, places: Mapping[str, Place]) -> None:
         write_atomically(self._file, json.dumps({vip_id: asdict(place) for vip_id, place in sorted(places.items())}))
+
+
+def left_behind(state_path: Path) -> set[str]:
+    """Ids of devices that have a namespace here which was made for this ``state_path``, and no folder in it."""
+    ids = (name[len(PREFIX) :] for name in names(PREFIX))
+    return {device_id for device_id in ids if Attachments(state_path / device_id).left_behind}
+
+
+def _mark(state_path: Path) -> str:
+    """What a namespace bears inside: another agent's device may have the same name."""
+    return f"lbaas-scheduler {hashlib.sha256(bytes(state_path)).hexdigest()[:32]}"
 
 
 def _networks(places: Mapping[str, Place]) -> list[Network]:

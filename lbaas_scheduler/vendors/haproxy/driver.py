@@ -10,9 +10,11 @@ from typing import Any
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import ConfigurationError, DriverError, InvalidRequest
+from lbaas_scheduler.sdk import processes
 from lbaas_scheduler.sdk.drivers import AgentDriver, DriverAbility
 from lbaas_scheduler.sdk.files import claim, kept
 from lbaas_scheduler.vendors.haproxy import options, words
+from lbaas_scheduler.vendors.haproxy.attachments import left_behind
 from lbaas_scheduler.vendors.haproxy.extra import Extra
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
 from lbaas_scheduler.vendors.haproxy.node import NO_CONTROL, Node
@@ -33,7 +35,7 @@ class HaproxyDriver(AgentDriver):
     """
 
     device_type = "haproxy"
-    abilities = frozenset({DriverAbility.LOCAL})
+    abilities = frozenset({DriverAbility.LOCAL, DriverAbility.FENCE})
 
     def __init__(self, conf: Any) -> None:
         """:raises ConfigurationError: names the option; HAProxy is absent, say."""
@@ -73,13 +75,22 @@ class HaproxyDriver(AgentDriver):
             return node.read_stats()
 
     def local_devices(self) -> Collection[str]:
-        return [path.name for path in self.settings.state_path.iterdir() if DeviceFiles(path).ours]
+        """With those that lost their folders, and have a process or a network namespace here."""
+        path = self.settings.state_path
+        folders = {entry.name for entry in path.iterdir() if DeviceFiles(entry).ours}
+        served = {str(name) for name in processes.paths_after("-f", path) if len(name.parts) == 1}
+        return sorted(folders | served | left_behind(path))
 
     def purge(self, device_id: str) -> None:
         """:raises DriverError: one of its processes cannot be stopped; its files are still there."""
         with self._node(device_id) as node:
             node.purge()
         self._drop(device_id)
+
+    def fence(self, device_id: str) -> None:
+        """:raises DriverError: its addresses cannot be taken down, or one of its processes cannot be stopped."""
+        with self._node(device_id) as node:
+            node.fence()
 
     def forget(self, device: Device) -> None:
         self._drop(device.id)

@@ -65,6 +65,26 @@ class Namespace:
         self.ip("link", "set", "dev", "lo", "up")
         self.run(_keep_secondaries)
 
+    def mark(self, text: str) -> None:
+        """Write down inside whose it is."""
+        if not self.bears(text):
+            self.ip("link", "set", "dev", "lo", "alias", text)
+
+    def bears(self, text: str) -> bool:
+        """Whether it is there, with this mark."""
+        if not self.exists:
+            return False
+        try:
+            shown = json.loads(self.ip("-json", "link", "show", "dev", "lo") or "[]")
+        except DriverError:  # somebody has removed it just now, or has put a file of that name there
+            return False
+        return any(item.get("ifalias") == text for item in shown)
+
+    def links(self, prefix: str) -> list[str]:
+        """Names of the links inside that begin like this."""
+        shown = json.loads(self.ip("-json", "link", "show") or "[]")
+        return [item["ifname"] for item in shown if item["ifname"].startswith(prefix)]
+
     def delete(self) -> None:
         """With all links in it."""
         if self.exists:
@@ -149,6 +169,19 @@ def link(name: str) -> Link | None:
         return None
     found: list[Link] = json.loads(ip("-json", "link", "show", "dev", name))
     return found[0]
+
+
+def names(prefix: str) -> list[str]:
+    """Of the namespaces of this host that begin like this."""
+    return sorted(path.name for path in FOLDER.glob(f"{prefix}*")) if FOLDER.is_dir() else []
+
+
+def bridge_of(name: str) -> str:
+    """The bridge that a link of the host is in; "" = none."""
+    try:
+        return Path(f"/sys/class/net/{name}/master").resolve(strict=True).name
+    except FileNotFoundError:
+        return ""
 
 
 def ports(bridge: str) -> set[str]:

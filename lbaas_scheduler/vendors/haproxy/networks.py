@@ -24,7 +24,7 @@ from ipaddress import ip_address, ip_interface
 from typing import Any
 
 from lbaas_scheduler.errors import DriverError
-from lbaas_scheduler.vendors.haproxy.namespace import Namespace, ip, link, ports
+from lbaas_scheduler.vendors.haproxy.namespace import Namespace, bridge_of, ip, link, ports
 
 LOG = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ VXLAN_PORT = 4789
 """RFC 7348, section 5."""
 
 _INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
+_BRIDGE, _OUTSIDE, _INSIDE = "lbb", "lbo", "lbi"
+_OURS = re.compile(_BRIDGE + "[0-9a-f]{12}")
 KINDS = ("flat", "vlan", "vxlan")
 
 
@@ -67,12 +69,12 @@ class Network:
 
     @property
     def bridge(self) -> str:
-        return self.interface if self.kind == "flat" else f"lbb{self._wire}"
+        return self.interface if self.kind == "flat" else f"{_BRIDGE}{self._wire}"
 
     @property
     def uplink(self) -> str:
         """What connects a bridge of ours to the interface; "" for a flat network."""
-        return "" if self.kind == "flat" else f"lbu{self._wire}"
+        return _uplink_of(self.bridge)
 
     @property
     def _wire(self) -> str:
@@ -94,10 +96,7 @@ class Network:
         outer, _ = self._ends(namespace)
         if link(outer) is not None:
             ip("link", "delete", "dev", outer)  # the other end goes with it
-        if self.uplink and not ports(self.bridge) - {self.uplink}:
-            for name in (self.uplink, self.bridge):
-                if link(name) is not None:
-                    ip("link", "delete", "dev", name)
+        _remove_unused(self.bridge)
 
     def addresses(self, namespace: Namespace) -> set[str]:
         """Those that the device has here, as ADDRESS/LENGTH; none where it is not attached."""
@@ -155,7 +154,30 @@ class Network:
     def _ends(self, namespace: Namespace) -> tuple[str, str]:
         """Names of the pair: outside, inside."""
         mark = _hash(namespace.name, self.network_id)
-        return f"lbo{mark}", f"lbi{mark}"
+        return f"{_OUTSIDE}{mark}", f"{_INSIDE}{mark}"
+
+
+def detach_all(namespace: Namespace) -> None:
+    """Remove all of our links into a namespace, and the bridges that nobody needs then; for where nobody knows its networks."""
+    for inner in namespace.links(_INSIDE):
+        outer = _OUTSIDE + inner[len(_INSIDE) :]
+        bridge = bridge_of(outer)
+        if link(outer) is not None:
+            ip("link", "delete", "dev", outer)
+        _remove_unused(bridge)
+
+
+def _remove_unused(bridge: str) -> None:
+    """A bridge of ours that connects no device any more goes, with its uplink; others are the operator's."""
+    uplink = _uplink_of(bridge)
+    if uplink and not ports(bridge) - {uplink}:
+        for name in (uplink, bridge):
+            if link(name) is not None:
+                ip("link", "delete", "dev", name)
+
+
+def _uplink_of(bridge: str) -> str:
+    return f"lbu{bridge[len(_BRIDGE) :]}" if _OURS.fullmatch(bridge) else ""
 
 
 def _delete(name: str) -> None:

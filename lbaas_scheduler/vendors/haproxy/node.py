@@ -58,6 +58,7 @@ class Node:
     def list_deployed(self) -> dict[str, Version]:
         """:raises RuntimeUnavailable: HAProxy runs and does not answer, so that nobody knows what it serves."""
         if not self.files.exists:
+            self._end_unknown()
             return {}
         self._report_foreign()
         if self._end_hung():
@@ -68,6 +69,12 @@ class Node:
             vip_id: vip.marker.version if vip.intact and vip_id not in unsure else NOT_APPLIED for vip_id, vip in vips.items()
         }
         return {**dict.fromkeys([*unsure, *self.files.held()], NOT_APPLIED), **found}
+
+    def _end_unknown(self) -> None:
+        """What lost its folder serves nobody knows what, and cannot be controlled; whatever is wanted is applied anew."""
+        if self.process.pids() or self.attachments.left_behind:
+            LOG.warning("%s is gone; what is left of the device is removed", self.files.folder)
+            self._tear_down()
 
     def _drifted(self, vips: Mapping[str, StoredVip]) -> frozenset[str]:
         """Ids of VIPs that HAProxy does not serve as their files say."""
@@ -140,11 +147,11 @@ class Node:
 
     def _settle_in(self, in_namespace: bool) -> None:
         """A process cannot be moved: it ends, and the first activation starts another one where it should be."""
-        if in_namespace:
-            self.attachments.enter()
-        if self.attachments.namespace is not None and not in_namespace:
+        if self.attachments.left_behind or (self.attachments.namespace is not None and not in_namespace):
             self.process.stop()
             self.attachments.leave()
+        if in_namespace:
+            self.attachments.enter()
         if self.process.misplaced():
             self.process.stop()
 
@@ -319,7 +326,9 @@ class Node:
         stored = self.files.vips() if self.files.exists else {}
         versions = {vip_id: stored[vip_id].marker.version for vip_id in vip_ids if vip_id in stored}
         error = None
-        if self.files.exists:
+        if not self.files.exists:
+            self._end_unknown()
+        else:
             try:
                 self._remove(stored, set(vip_ids))
                 self.attachments.keep_only({*self.files.vips(), *self.files.held()})
@@ -361,6 +370,14 @@ class Node:
     def purge(self) -> None:
         """:raises ProcessFailed: a process is still there; the files are, too."""
         self._tear_down()
+
+    def fence(self) -> None:
+        """Whatever has to go for the addresses to be elsewhere; the files stay, and bring it back with the next change.
+
+        :raises ProcessFailed: a process is still there.
+        """
+        self.attachments.withdraw()
+        self.process.stop()
 
     def _tear_down(self) -> None:
         self.process.stop()

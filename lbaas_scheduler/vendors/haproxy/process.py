@@ -51,6 +51,10 @@ class HaproxyProcess:
     def running(self) -> bool:
         return self._master() is not None
 
+    def pids(self) -> list[int]:
+        """Of all processes of the device, by their command lines."""
+        return processes.find(self.marker)
+
     def answers(self) -> bool:
         """Whether master and worker answer a simple question within :data:`ANSWER_SECONDS`."""
         with contextlib.suppress(RuntimeUnavailable):
@@ -171,13 +175,13 @@ class HaproxyProcess:
 
     def _end_with(self, numbers: Sequence[signal.Signals]) -> None:
         for number in numbers:
-            left = processes.find(self.marker)
+            left = self.pids()
             if not left:
                 return
             for pid in left:
                 _signal(pid, number)
-            until(lambda: not processes.find(self.marker), self.timeout_seconds)
-        if left := processes.find(self.marker):
+            until(lambda: not self.pids(), self.timeout_seconds)
+        if left := self.pids():
             raise ProcessFailed(f"HAProxy processes {left} cannot be stopped.")
 
     def _run(self, arguments: list[str], namespace: Namespace | None = None) -> str | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 from dataclasses import replace
@@ -307,3 +309,55 @@ def test_a_vip_that_may_not_move_to_another_port_fails_alone_and_stays(
     assert [item.ok for item in results] == [False, True]
     assert {send(document).status for document in (web, neighbour, third)} == {200}
     assert driver.list_deployed(device)[web.id] == Version(1, 1)
+
+
+@pytest.mark.parametrize("found_by", ["local devices", "a look"])
+def test_a_process_that_lost_its_folder_is_found_and_ended(
+    driver: EnvoyDriver, device: Device, state_path: Path, web: Vip, found_by: str
+) -> None:
+    driver.apply(device, [deployment(web)])
+    shutil.rmtree(state_path / device.id)
+    assert driver.local_devices() == [device.id]
+    if found_by == "a look":
+        assert driver.list_deployed(device) == {}
+    else:
+        driver.purge(device.id)
+    assert pids(state_path, device) == []
+    assert driver.local_devices() == []
+
+
+def test_a_start_that_fails_shows_the_first_critical_line_and_no_trace(
+    driver: EnvoyDriver, device: Device, tmp_path: Path, web: Vip
+) -> None:
+    """A real Envoy that may make no inotify instance, as where fs.inotify.max_user_instances is used up."""
+    if subprocess.run(["unshare", "-Ur", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine makes no user namespaces")
+    limited = tmp_path / "envoy"
+    limited.write_text(
+        "#!/bin/sh\n"
+        "exec unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_inotify_instances; exec \"$@\"' sh "
+        f'{driver._settings.binary} "$@"\n'
+    )
+    limited.chmod(0o755)
+    driver._settings = replace(driver._settings, binary=limited)
+    with pytest.raises(DriverError, match="did not start") as caught:
+        driver.apply(device, [deployment(web)])
+    assert "fs.inotify.max_user_instances" in caught.value.operator_message
+    assert "\n" not in caught.value.operator_message
+    assert "backtrace" not in caught.value.operator_message
+
+
+def test_a_fenced_device_refuses_and_comes_back_with_the_next_look(
+    driver: EnvoyDriver, device: Device, state_path: Path, web: Vip
+) -> None:
+    driver.apply(device, [deployment(web)])
+    driver.fence(device.id)
+    driver.fence(device.id)
+    with pytest.raises(ConnectionRefusedError):
+        send(web)
+    assert driver.local_devices() == [device.id]
+    assert driver.list_deployed(device) == {web.id: Version(1, 1)}
+    assert send(web).status == 200
+    driver.purge(device.id)
+    driver.fence(device.id)
+    assert not (state_path / device.id).exists()

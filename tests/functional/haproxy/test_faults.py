@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import signal
 import socket
 import threading
@@ -495,3 +496,38 @@ def test_settings_that_the_agent_does_not_know_are_no_fault_of_its_own(lab: Lab,
     with pytest.raises(DriverError, match="settings") as caught:
         lab.driver.apply(newer, [deployment(web)])
     assert "'quantum'" in caught.value.operator_message
+
+
+def test_a_process_that_lost_its_folder_is_found_and_ended(lab: Lab, web: Vip) -> None:
+    for found_by in ("local devices", "a look"):
+        lab.serve(web)
+        master = lab.master
+        shutil.rmtree(lab.folder)
+        assert list(lab.driver.local_devices()) == [lab.device.id]
+        if found_by == "a look":
+            assert lab.listed() == {}
+        else:
+            lab.driver.purge(lab.device.id)
+        assert not alive(master)
+        assert list(lab.driver.local_devices()) == []
+
+
+def test_a_fenced_device_refuses_and_comes_back_with_the_next_change(lab: Lab, web: Vip, neighbour: Vip) -> None:
+    lab.serve(web, neighbour)
+    lab.driver.fence(lab.device.id)
+    lab.driver.fence(lab.device.id)
+    for vip in (web, neighbour):
+        with pytest.raises(ConnectionRefusedError):
+            request(vip)
+    assert lab.listed() == {web.id: NOT_APPLIED, neighbour.id: NOT_APPLIED}
+    lab.serve(web)
+    assert request(web)[0] == request(neighbour)[0] == 200
+
+
+def test_a_fenced_device_that_went_elsewhere_is_purged_as_any_other(lab: Lab, web: Vip) -> None:
+    lab.serve(web)
+    lab.driver.fence(lab.device.id)
+    assert list(lab.driver.local_devices()) == [lab.device.id]
+    lab.driver.purge(lab.device.id)
+    lab.driver.fence(lab.device.id)
+    assert not lab.folder.exists()

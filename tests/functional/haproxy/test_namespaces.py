@@ -26,7 +26,7 @@ from lbaas_scheduler.sdk.conformance.traffic import load, send
 from lbaas_scheduler.vendors.haproxy.driver import HaproxyDriver
 from lbaas_scheduler.vendors.haproxy.node import NOT_APPLIED
 from tests.functional.haproxy.backends import Backend
-from tests.functional.haproxy.lab import Lab, request
+from tests.functional.haproxy.lab import Lab, alive, request
 from tests.rig.waiting import wait_for
 
 
@@ -372,3 +372,76 @@ def test_an_ipv6_address_that_moves_to_another_device_is_found_there_at_once(
     wait_for(lambda: known() == [link["address"]], 5, "the neighbour's new hardware address")
     wired.remove(six)
     assert request(six)[0] == 503, "the member has an IPv4 address only"
+
+
+@pytest.mark.parametrize("found_by", ["local devices", "a look", "a change", "a removal"])
+def test_a_namespace_goes_or_is_used_anew_when_the_state_folder_was_lost(
+    wired: Wired, vips: tuple[Vip, Vip], found_by: str
+) -> None:
+    first, second = vips
+    before = ours()
+    wired.serve(first, second)
+    master = wired.master
+    shutil.rmtree(wired.folder)
+    after = wired.restarted()
+    assert list(after.driver.local_devices()) == [wired.device.id]
+    if found_by == "local devices":
+        after.driver.purge(wired.device.id)
+    elif found_by == "a look":
+        assert after.driver.list_deployed(wired.device) == {}
+    elif found_by == "a removal":
+        assert after.driver.remove(wired.device, [first.id])[0].removed
+    else:
+        wired.serve(first)
+        assert not alive(master)
+        assert request(first)[0] == 200
+        assert len(wired.inside()) == 1, "the second one's address went with the rest"
+        return
+    assert not alive(master)
+    assert not Path(f"/run/netns/{wired.namespace}").exists()
+    assert ours() == before
+    assert list(after.driver.local_devices()) == []
+
+
+def test_a_namespace_whose_process_ended_too_is_found_by_its_mark(wired: Wired, vips: tuple[Vip, Vip]) -> None:
+    wired.serve(vips[0])
+    wired.kill(wired.master)
+    shutil.rmtree(wired.folder)
+    assert list(wired.driver.local_devices()) == [wired.device.id]
+    wired.driver.purge(wired.device.id)
+    assert not Path(f"/run/netns/{wired.namespace}").exists()
+
+
+def test_bridges_of_ours_go_with_a_namespace_that_nobody_knows_the_networks_of(
+    wired: Wired, vips: tuple[Vip, Vip], bridge: str
+) -> None:
+    before = ours()
+    wired.wirings[vips[0].id] = wiring(bridge, VXLAN, segment=5, vni=random.randrange(1, 2**24))
+    wired.serve(vips[0])
+    assert len(ours() - before) == 3, "a bridge, its VXLAN, and a link"
+    shutil.rmtree(wired.folder)
+    wired.driver.purge(wired.device.id)
+    assert ours() == before
+
+
+def test_a_namespace_of_another_agent_is_left_alone(
+    wired: Wired, conf: cfg.ConfigOpts, tmp_path: Path, vips: tuple[Vip, Vip]
+) -> None:
+    wired.serve(vips[0])
+    conf.set_override("state_path", str(tmp_path / "another"), group="haproxy")
+    other = HaproxyDriver(conf)
+    conf.set_override("state_path", str(wired.driver.settings.state_path), group="haproxy")
+    assert list(other.local_devices()) == []
+    other.purge(wired.device.id)
+    assert other.list_deployed(wired.device) == {}
+    assert request(vips[0])[0] == 200
+
+
+def test_a_fenced_device_has_no_address_until_the_next_change(wired: Wired, vips: tuple[Vip, Vip]) -> None:
+    wired.serve(*vips)
+    wired.driver.fence(wired.device.id)
+    assert wired.inside() == []
+    assert wired.listed() == {vip.id: NOT_APPLIED for vip in vips}
+    wired.serve(vips[0])
+    assert len(wired.inside()) == 2
+    assert request(vips[0])[0] == request(vips[1])[0] == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 
+import oslo_messaging
 import pytest
 
 from lbaas_scheduler.agent.service import AgentService
@@ -14,8 +15,9 @@ from lbaas_scheduler.errors import ConfigurationError
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.agent_api import AgentAPI
 from lbaas_scheduler.rpc.codec import encode_device
+from lbaas_scheduler.rpc.server_api import ServerAPI
 from lbaas_scheduler.rpc.transport import get_server, get_transport
-from tests.agent_side import HOST, Servers, StubDriver, bus_conf, deployment, device
+from tests.agent_side import HOST, LocalDriver, Servers, StubDriver, bus_conf, deployment, device
 from tests.rig.waiting import wait_for
 
 DEVICE = encode_device(device(), "")
@@ -139,3 +141,26 @@ def test_an_agent_that_never_started_or_has_stopped_stops_at_once(site, caplog):
     assert time.monotonic() - began < 2
     assert "left behind" not in caplog.text
     site.agent.wait()
+
+
+def test_an_agent_that_hears_nothing_fences_its_devices_and_brings_its_own_back_when_it_hears_again(site):
+    local = LocalDriver()
+    site.agent = AgentService(site.conf, site.transport, {"local": local}, Vault([]), HOST)
+    for name in ("kept", "lost"):
+        site.servers.assign(device(name, "local"))
+        site.servers.want(name, deployment(f"v-{name}"))
+    site.agent.start()
+    wait_for(lambda: local.content["kept"] and local.content["lost"])
+    silence = pytest.MonkeyPatch()
+    for method in ("_call", "_cast"):
+        silence.setattr(ServerAPI, method, _silent)
+    site.conf.set_override("fence_after_seconds", 1, group="agent")
+    wait_for(lambda: {*local.content["kept"].values(), *local.content["lost"].values()} == {Version(0, 0)}, 15)
+    site.servers.unassign("lost")
+    silence.undo()
+    wait_for(lambda: local.content["kept"] == {"v-kept": Version(1, 1)}, 15)
+    wait_for(lambda: "lost" not in local.content)
+
+
+def _silent(*_, **__):
+    raise oslo_messaging.MessagingTimeout

@@ -8,7 +8,7 @@ from functools import partial
 
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk import listening
-from lbaas_scheduler.vendors.haproxy import listeners, stickiness
+from lbaas_scheduler.vendors.haproxy import drift, listeners, stickiness
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
 from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, until
 from lbaas_scheduler.vendors.haproxy.runtime import RuntimeUnavailable, state_file
@@ -59,7 +59,8 @@ class Activation:
         """Save what the old worker knows and the new one would not, and return its sticky clients.
 
         Members that are down stay down, where they would count as up until their first check. That is so only if the new file
-        has a check for them: without one, they would stay down for ever.
+        has a check for them: without one, they would stay down for ever. And HAProxy would take over the port where they are now,
+        whatever the new file says.
         """
         runtime = self.process.runtime
         # What the last reload left is out of date, should we learn nothing now.
@@ -69,7 +70,8 @@ class Activation:
             vips = self.files.vips()
             texts = [vip.text for vip in vips.values()]
             checked = _backends(texts, "\n    timeout check ")
-            self.files.write("state", state_file([server for server in servers if server.down and server.backend in checked]))
+            down = [server for server in servers if server.down and server.backend in checked]
+            self.files.write("state", state_file(drift.at_home(texts, down)))
             _, readings = self.readings()
             self.ledger.record(readings, {*vips, *self.files.held()})
             self.ledger.save()

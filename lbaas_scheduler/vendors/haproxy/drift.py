@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -55,6 +55,18 @@ def find(runtime: Runtime, texts: Mapping[str, str]) -> Drift:
     return Drift(frozenset(vip_id for vip_id, text in texts.items() if _live(text, worker)) - structural, structural)
 
 
+def at_home(texts: Iterable[str], servers: Sequence[ServerState]) -> list[ServerState]:
+    """Those servers that a worker has at the addresses that the files say."""
+    lines = {
+        (backend[1], line["name"]): line
+        for text in texts
+        if (backend := _BACKEND.search(text)) is not None
+        for line in _SERVER.finditer(text)
+    }
+    found = ((lines.get((state.backend, state.name)), state) for state in servers)
+    return [state for line, state in found if line is not None and not _elsewhere(line, state)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Worker:
     """What the current worker says. ``stamps``: variable → value; ``frontends``: name → row of ``show stat``."""
@@ -97,9 +109,13 @@ def _listens(text: str, row: Mapping[str, str] | None) -> bool:
 
 def _moved(line: re.Match[str], state: ServerState) -> bool:
     """Whether a server's address was changed, or its checks were switched off."""
-    host, _, port = line["endpoint"].rpartition(":")
     unchecked = " check " in line["rest"] and not state.checked and not state.maintenance
-    return unchecked or state.port != port or _address(state.address) != _address(host.strip("[]"))
+    return unchecked or _elsewhere(line, state)
+
+
+def _elsewhere(line: re.Match[str], state: ServerState) -> bool:
+    host, _, port = line["endpoint"].rpartition(":")
+    return state.port != port or _address(state.address) != _address(host.strip("[]"))
 
 
 def _address(text: str) -> object:

@@ -69,6 +69,19 @@ def test_what_the_socket_can_put_right_costs_no_reload(served: Lab, web: Vip, co
     assert served.listed()[web.id] == Version(1, 2)
 
 
+def test_a_member_at_another_address_that_is_down_there_comes_home_with_the_next_reload(served: Lab, web: Vip) -> None:
+    one = web.pool.members[0]
+    tell_address(served, web, one.id)
+    served.wait_for_health(web, one.id, False)
+    served.serve(with_pool(replace(web, connection_limit=50), health_monitors=(monitor(MonitorType.TCP, delay=1),)))
+    served.wait_for_health(web, one.id, True)
+    assert served.listed()[web.id] == Version(1, 2)
+
+
+def tell_address(lab: Lab, web: Vip, member_id: str) -> None:
+    lab.runtime.ask(f"@1 set server {web.id}.{web.pool.id}/{member_id} addr 127.0.0.1 port 1")
+
+
 def test_a_member_that_is_switched_off_and_was_set_ready_is_drift(lab: Lab, web: Vip) -> None:
     first, second = web.pool.members
     off = with_pool(web, members=(first, replace(second, admin_state_up=False)))

@@ -76,30 +76,19 @@ def bump(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime) -
 
     :returns: how many rows were changed.
     """
-    return sum(
-        conn.execute(_desire(due_at).where(deployments.c.resource_id.in_(ids), deployments.c.operation == APPLY)).rowcount
-        for ids in chunks(resource_ids)
-    )
+    applied = deployments.c.operation == APPLY
+    return sum(_change_all(conn, desire(due_at), deployments.c.resource_id.in_(ids), applied) for ids in chunks(resource_ids))
 
 
 def bump_device(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
     """The device itself changed: all that is on it is to be applied anew. As :func:`bump` otherwise."""
-    changed = _desire(due_at).where(deployments.c.device_id == device_id, deployments.c.operation == APPLY)
+    changed = desire(due_at).where(deployments.c.device_id == device_id, deployments.c.operation == APPLY)
     return conn.execute(changed).rowcount
 
 
 def ask_again(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
     """The device may have lost what it had, or not have let go of what it should have: all of it is to be confirmed anew."""
-    return conn.execute(_desire(due_at).where(deployments.c.device_id == device_id)).rowcount
-
-
-def renew(conn: sa.Connection, resource_id: str, due_at: datetime) -> int:
-    """Apply or remove a resource anew wherever it is, as if that had just been asked for: its deadline and back-off start over.
-
-    :returns: on how many devices.
-    """
-    anew = _desire(due_at).values(pending_since=clock.utcnow(), error="")
-    return conn.execute(anew.where(deployments.c.resource_id == resource_id)).rowcount
+    return conn.execute(desire(due_at).where(deployments.c.device_id == device_id)).rowcount
 
 
 def mark_removal(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime, *, device_id: str | None = None) -> int:
@@ -107,8 +96,8 @@ def mark_removal(conn: sa.Connection, resource_ids: Collection[str], due_at: dat
 
     :returns: how many rows wait for an agent's confirmation; 0 = nothing is deployed, there is nobody to wait for.
     """
-    removal = _desire(due_at).values(operation=REMOVE)
-    return sum(conn.execute(removal.where(*_of(ids, device_id))).rowcount for ids in chunks(resource_ids))
+    removal = desire(due_at).values(operation=REMOVE)
+    return sum(_change_all(conn, removal, *of(ids, device_id)) for ids in chunks(resource_ids))
 
 
 def settle(conn: sa.Connection, resource_id: str, device_id: str, version: Version) -> bool:
@@ -117,7 +106,7 @@ def settle(conn: sa.Connection, resource_id: str, device_id: str, version: Versi
     :returns: whether this is the desired state, so that statuses may follow. False: something newer is on its way, or the epoch
         is an old one: the statuses stay.
     """
-    row = (*_of([resource_id], device_id), deployments.c.epoch == version.epoch)
+    row = (*of([resource_id], device_id), deployments.c.epoch == version.epoch)
     settled = (
         sa.update(deployments)
         .where(*row, deployments.c.desired_revision == version.revision)
@@ -135,19 +124,20 @@ def settle(conn: sa.Connection, resource_id: str, device_id: str, version: Versi
     return False
 
 
-def fail(conn: sa.Connection, resource_id: str, device_id: str, version: Version, error: str) -> bool:
-    """An agent could not apply or remove a version. The row stays due: it is cast again, with back-off.
+def fail(conn: sa.Connection, resource_id: str, device_id: str, version: Version, error: str, retry_at: datetime) -> bool:
+    """An agent could not apply or remove a version. It is cast again, with back-off.
 
+    :param retry_at: when first, if the row was settled: what was applied once may fail when it is applied anew.
     :returns: whether this was the desired state; False = the failure is out of date.
     """
     failed = (
         sa.update(deployments)
         .where(
-            *_of([resource_id], device_id),
+            *of([resource_id], device_id),
             deployments.c.epoch == version.epoch,
             deployments.c.desired_revision == version.revision,
         )
-        .values(error=error, pending_since=None)
+        .values(error=error, pending_since=None, due_at=sa.func.coalesce(deployments.c.due_at, retry_at))
     )
     return bool(conn.execute(failed).rowcount)
 
@@ -158,30 +148,29 @@ def hold(conn: sa.Connection, resource_id: str, device_id: str) -> bool:
     :returns: whether it is to be there.
     """
     # By a write of nothing: neither SQLite nor Galera has SELECT ... FOR UPDATE.
-    row = (*_of([resource_id], device_id), deployments.c.operation == APPLY)
+    row = (*of([resource_id], device_id), deployments.c.operation == APPLY)
     held = sa.update(deployments).where(*row).values(desired_revision=deployments.c.desired_revision)
     return bool(conn.execute(held).rowcount)
 
 
-def next_epoch(conn: sa.Connection, resource_id: str) -> int:
-    """Above that of every deployment of the resource."""
-    highest = sa.select(sa.func.max(deployments.c.epoch)).where(deployments.c.resource_id == resource_id)
-    return (conn.scalar(highest) or 0) + 1
+def hold_all(conn: sa.Connection, resource_id: str) -> int:
+    """Keep changes of a resource out, on every device, until the transaction ends: whoever decides by what is left of it must
+    not be overtaken by another who decides the same.
+
+    :returns: on how many devices it is, or is to be removed from.
+    """
+    held = sa.update(deployments).where(deployments.c.resource_id == resource_id)
+    return conn.execute(held.values(desired_revision=deployments.c.desired_revision)).rowcount
 
 
-def new_epoch(conn: sa.Connection, resource_id: str, device_id: str) -> None:
-    """What was said of the resource to the device, or by it, is out of date."""
-    epoch = next_epoch(conn, resource_id)
-    conn.execute(sa.update(deployments).where(*_of([resource_id], device_id)).values(epoch=epoch, applied_revision=0))
-
-
-def confirm_removal(conn: sa.Connection, resource_id: str, device_id: str) -> bool:
+def confirm_removal(conn: sa.Connection, resource_id: str, device_id: str, epoch: int) -> bool:
     """An agent confirmed that the resource is gone from the device. Repeatable.
 
+    :param epoch: of the removal that it carried out: one of an older epoch tells nothing of what came since.
     :returns: whether that was waited for; False = it was confirmed before, or is wanted on the device again.
     """
-    gone = sa.delete(deployments).where(*_of([resource_id], device_id), deployments.c.operation == REMOVE)
-    return bool(conn.execute(gone).rowcount)
+    row = (*of([resource_id], device_id), deployments.c.operation == REMOVE, deployments.c.epoch <= epoch)
+    return bool(conn.execute(sa.delete(deployments).where(*row)).rowcount)
 
 
 def delete(conn: sa.Connection, resource_id: str, device_id: str | None = None) -> int:
@@ -189,26 +178,7 @@ def delete(conn: sa.Connection, resource_id: str, device_id: str | None = None) 
 
     :returns: how many there were.
     """
-    return conn.execute(sa.delete(deployments).where(*_of([resource_id], device_id))).rowcount
-
-
-def rebind(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
-    """Another agent drives the device now: a new epoch for all that is on it, due at once, and the back-off starts over.
-
-    :returns: how many rows were changed.
-    """
-    rebound = (
-        sa.update(deployments)
-        .where(deployments.c.device_id == device_id)
-        .values(
-            epoch=deployments.c.epoch + 1,
-            applied_revision=0,
-            due_at=due_at,
-            attempts=0,
-            pending_since=sa.func.coalesce(deployments.c.pending_since, clock.utcnow()),
-        )
-    )
-    return conn.execute(rebound).rowcount
+    return conn.execute(sa.delete(deployments).where(*of([resource_id], device_id))).rowcount
 
 
 def claim_due(
@@ -236,7 +206,7 @@ def hand_back(conn: sa.Connection, rows: Iterable[DeploymentRow], due_at: dateti
         untried = (
             sa.update(deployments)
             .where(
-                *_of([row.resource_id], row.device_id),
+                *of([row.resource_id], row.device_id),
                 deployments.c.desired_revision == row.version.revision,
                 deployments.c.attempts == row.attempts + 1,
             )
@@ -264,7 +234,7 @@ def give_up_waiting(conn: sa.Connection, row: DeploymentRow) -> bool:
     given_up = (
         sa.update(deployments)
         .where(
-            *_of([row.resource_id], row.device_id),
+            *of([row.resource_id], row.device_id),
             deployments.c.epoch == row.version.epoch,
             deployments.c.desired_revision == row.version.revision,
             deployments.c.pending_since == row.pending_since,
@@ -318,25 +288,41 @@ def to_be_removed(conn: sa.Connection, device_id: str, limit: int) -> list[Deplo
     return [from_row(row) for row in conn.execute(leaving.order_by(deployments.c.resource_id).limit(limit))]
 
 
-def _desire(due_at: datetime) -> sa.Update:
+def desire(due_at: datetime) -> sa.Update:
+    """The next revision is wanted, of whichever rows the caller says."""
     return sa.update(deployments).values(
         desired_revision=deployments.c.desired_revision + 1,
         due_at=due_at,
         attempts=0,
-        pending_since=sa.func.coalesce(deployments.c.pending_since, clock.utcnow()),
+        pending_since=since(),
     )
+
+
+def _change_all(conn: sa.Connection, change: sa.Update, *which: sa.ColumnElement[bool]) -> int:
+    """Change rows, and whichever came while the statement waited for the others: a move that had locked them adds one, which
+    the statement does not see. With all of them locked no further one comes."""
+    changed = conn.execute(change.where(*which)).rowcount
+    if changed and conn.scalar(sa.select(sa.func.count()).select_from(deployments).where(*which)) != changed:
+        changed = conn.execute(change.where(*which)).rowcount
+    return changed
+
+
+def since() -> sa.ColumnElement[Any]:
+    """Since when a row waits that has to wait from now on: what waits already goes on waiting."""
+    return sa.func.coalesce(deployments.c.pending_since, clock.utcnow())
 
 
 def _claim(conn: sa.Connection, row: Any, later: datetime) -> bool:
     claim = (
         sa.update(deployments)
-        .where(*_of([row.resource_id], row.device_id), deployments.c.due_at == row.due_at)
+        .where(*of([row.resource_id], row.device_id), deployments.c.due_at == row.due_at)
         .values(due_at=later, attempts=deployments.c.attempts + 1)
     )
     return bool(conn.execute(claim).rowcount)
 
 
-def _of(resource_ids: Collection[str], device_id: str | None) -> tuple[sa.ColumnElement[bool], ...]:
+def of(resource_ids: Collection[str], device_id: str | None) -> tuple[sa.ColumnElement[bool], ...]:
+    """The rows of resources, on one device or on all."""
     of_resources = deployments.c.resource_id.in_(resource_ids)
     return (of_resources,) if device_id is None else (of_resources, deployments.c.device_id == device_id)
 

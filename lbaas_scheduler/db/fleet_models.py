@@ -1,10 +1,17 @@
-"""The tables of fleet operations: moves, evacuations, reports of load and the circuit breaker."""
+"""The tables of fleet operations: epochs, moves, evacuations, reports of load and the circuit breaker."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
 from lbaas_scheduler.db.models import Id, UtcDateTime, required, table
+
+epochs = table(
+    "epochs",
+    # Of resources that had more than one: the highest that was ever given to a deployment of the resource, gone or not.
+    sa.Column("resource_id", Id, primary_key=True),
+    required("epoch", sa.Integer),
+)
 
 moves = table(
     "moves",

@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from lbaas_scheduler.db import deployments, move_reasons, placements
+from lbaas_scheduler.db import deployments, move_reasons, placements, renewals
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.fleet_models import moves
 from lbaas_scheduler.db.models import deployments as deployment_table
@@ -231,7 +231,7 @@ def _let_go(conn: sa.Connection, resource_id: str, device_id: str) -> None:
     """
     due_at = clock.utcnow() + timedelta(seconds=RETRY_SECONDS)
     deployments.mark_removal(conn, [resource_id], due_at, device_id=device_id)
-    deployments.new_epoch(conn, resource_id, device_id)
+    renewals.new_epoch(conn, resource_id, device_id)
 
 
 def _finish_if_empty(conn: sa.Connection, resource_id: str, device_id: str) -> None:

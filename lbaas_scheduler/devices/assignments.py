@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
-from lbaas_scheduler.db import agents, deployments, device_agents, schedulable
+from lbaas_scheduler.db import agents, device_agents, renewals, schedulable
 from lbaas_scheduler.db.chunks import chunks
 from lbaas_scheduler.db.device_agents import Homeless
 from lbaas_scheduler.db.session import Database
@@ -215,5 +215,5 @@ def _bind(conn: sa.Connection, device: Homeless, agent: Agent) -> bool:
     else:
         bound = not _is_at(device, agent) and device_agents.move(conn, device.binding, agent.id)
     if bound:
-        deployments.rebind(conn, device.device_id, clock.utcnow())
+        renewals.rebind(conn, device.device_id, clock.utcnow())
     return bound

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from lbaas_scheduler.db import migration, models
+from lbaas_scheduler.db import deployments, epochs, migration, models
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.errors import ConfigurationError
 from tests.database import open_database
+from tests.factories import add_agent, add_devices, new_device
 
 
 @pytest.fixture
@@ -161,3 +163,13 @@ def test_a_vendors_branch_is_migrated_beside_ours(database: Database, tmp_path: 
 def test_an_unknown_revision_is_named(sqlite_url: str) -> None:
     with pytest.raises(ConfigurationError, match="'nonsense'"):
         migration.sync(open_database(sqlite_url).engine, "nonsense")
+
+
+def test_an_epoch_that_was_used_before_an_upgrade_is_not_given_after_it(database: Database) -> None:
+    migration.sync(database.engine, "0003")
+    add_agent(database)
+    add_devices(database, new_device("device"))
+    database.write(lambda conn: deployments.create(conn, "vip", "device", epoch=5, due_at=utcnow()))
+    migration.sync(database.engine)
+    database.write(lambda conn: deployments.delete(conn, "vip"))
+    assert database.write(lambda conn: epochs.take(conn, "vip")) == 6

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, devices, moves, moves_under_way, placements, quotas
+from lbaas_scheduler.db import deployments, devices, epochs, moves, moves_under_way, placements, quotas
 from lbaas_scheduler.db.deployments import DeploymentRow
 from lbaas_scheduler.db.placements import Placement
 from lbaas_scheduler.db.session import Database
@@ -261,7 +261,7 @@ class Starter:
         if not moves.begin(conn, move, plan.seen):
             raise Conflict(reason=f"{move.resource_id} is on its way to another device already")
         due_at = utcnow() + timedelta(seconds=self._options.cast_deadline_seconds)
-        epoch = deployments.next_epoch(conn, move.resource_id)
+        epoch = epochs.take(conn, move.resource_id)
         deployments.create(conn, move.resource_id, move.target_id, epoch=epoch, due_at=due_at)
 
     def _check_room(self, conn: Connection, source_id: str, target_id: str) -> None:

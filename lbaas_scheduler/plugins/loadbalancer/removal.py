@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, moves, pools, vips
+from lbaas_scheduler.db import deployments, epochs, moves, pools, vips
 from lbaas_scheduler.plugins.loadbalancer import changes
 from lbaas_scheduler.sdk.networks import NetworkConnector
 
@@ -23,3 +23,4 @@ def forget(conn: Connection, connector: NetworkConnector, vip_id: str) -> None:
         changes.rest(conn, pool_id)
     connector.release(conn, vip_id)
     vips.delete(conn, vip_id)
+    epochs.forget(conn, vip_id)

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from enum import Enum, auto
 
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, device_reports, members, moves, pending, pool_monitors, pool_stats, pools, vips
+from lbaas_scheduler.db import (
+    deployments,
+    device_reports,
+    members,
+    moves,
+    pending,
+    pool_monitors,
+    pool_stats,
+    pools,
+    renewals,
+    vips,
+)
 from lbaas_scheduler.db.applied import Applied, settle_all
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result, VipStats
@@ -28,12 +40,19 @@ HEALTH = (Status.ACTIVE, Status.INACTIVE)
 """The statuses that a health check moves a member between; it moves no member out of or into any other."""
 
 
+MAX_EPOCH = 2**30
+"""No resource gets that many epochs by honest means; the database holds twice as many."""
+
+RETRY_SECONDS = 5.0
+"""After how long that is applied anew which had been applied before, and failed now. Later tries come ever later."""
+
+
 class _Fate(Enum):
-    """What came of a VIP with one result. MOVED: it arrived on a device or turned back, and the other one is to let go."""
+    """What came of a VIP with one result. DUE: some device is to be told of it now: it moved, or is not as it should be."""
 
     STAYS = auto()
     GONE = auto()
-    MOVED = auto()
+    DUE = auto()
 
 
 class Reports:
@@ -45,7 +64,8 @@ class Reports:
     def apply_reports(self, conn: Connection, reports: Sequence[Reported]) -> Outcome:
         """Turn results into statuses. Costs the same number of statements for any number of VIPs that did as they were told.
 
-        Results of old epochs and revisions change no status; those of VIPs that are gone are a warning.
+        Results of old epochs and revisions change no status; those of VIPs that are gone are a warning. Those of versions that we
+        never gave are by agents that know more than we do, as after a restore: what is desired is said anew, above theirs.
 
         :returns: what is to be done after the commit.
         """
@@ -56,12 +76,12 @@ class Reports:
         for device_id, result in reports:
             is_simple = _is_simple(result) and (device_id, result.vip_id) not in roles
             (simple if is_simple else others).append((device_id, result))
-        _confirm_all(conn, simple)
+        behind = _confirm_all(conn, simple)
         # In one order always, so that two servers never wait for each other.
         others.sort(key=lambda it: it[1].vip_id)
         fates = [(it.vip_id, self._apply(conn, on, it, roles.get((on, it.vip_id), ""))) for on, it in others]
-        gone, moved = ([id_ for id_, fate in fates if fate is kind] for kind in (_Fate.GONE, _Fate.MOVED))
-        return Outcome(gone, moved)
+        gone, due = ([id_ for id_, fate in fates if fate is kind] for kind in (_Fate.GONE, _Fate.DUE))
+        return Outcome(gone, [*due, *behind])
 
     def dispose(self, vip_ids: Collection[str]) -> None:
         """The removal of these VIPs is committed: let the networks know. Outside of any transaction."""
@@ -93,30 +113,26 @@ class Reports:
         if result.error is not None:
             return _fail(conn, device_id, result, result.error, role)
         if result.removed:
-            return _Fate.GONE if self._remove(conn, device_id, result) else _Fate.STAYS
+            return self._remove(conn, device_id, result)
         if not deployments.settle(conn, result.vip_id, device_id, result.version):
-            _note_stale(conn, device_id, result)
-            return _Fate.STAYS
+            return _stale(conn, device_id, result)
         arrived = role == moves.TARGET and moves.arrive(conn, result.vip_id, device_id)
         if arrived or not role:
             confirm(conn, [result.vip_id], result.object_errors)
-        return _Fate.MOVED if arrived else _Fate.STAYS
+        return _Fate.DUE if arrived else _Fate.STAYS
 
-    def _remove(self, conn: Connection, device_id: str, result: Result) -> bool:
-        if deployments.confirm_removal(conn, result.vip_id, device_id):
-            if deployments.for_resources(conn, [result.vip_id]):
-                released = moves.leave(conn, result.vip_id, device_id)  # it is on another device
-                if released is not None and released.networks:
-                    self._connector.unwire(conn, device_id, released.networks)
-                return False
-            removal.forget(conn, self._connector, result.vip_id)
-            return True
-        if deployments.get(conn, result.vip_id, device_id) is None:
-            LOG.warning("Device %s reports VIP %s removed, which is gone already", device_id, result.vip_id)
-        else:
-            LOG.warning("Device %s reports VIP %s removed, which should be there; deploying it again", device_id, result.vip_id)
-            deployments.bump(conn, [result.vip_id], utcnow())
-        return False
+    def _remove(self, conn: Connection, device_id: str, result: Result) -> _Fate:
+        # All of them: of two devices that let go at once the second must see that nothing is left.
+        devices = deployments.hold_all(conn, result.vip_id)
+        if not deployments.confirm_removal(conn, result.vip_id, device_id, result.version.epoch):
+            return _stale(conn, device_id, result)
+        if devices > 1:
+            released = moves.leave(conn, result.vip_id, device_id)
+            if released is not None and released.networks:
+                self._connector.unwire(conn, device_id, released.networks)
+            return _Fate.STAYS
+        removal.forget(conn, self._connector, result.vip_id)
+        return _Fate.GONE
 
 
 def confirm(conn: Connection, vip_ids: Collection[str], object_errors: Mapping[str, str] | None = None) -> None:
@@ -143,13 +159,14 @@ def _is_simple(result: Result) -> bool:
     return result.error is None and not result.removed and not result.object_errors
 
 
-def _confirm_all(conn: Connection, reports: Sequence[Reported]) -> None:
+def _confirm_all(conn: Connection, reports: Sequence[Reported]) -> list[str]:
+    """:returns: VIPs that are to be said anew."""
     wanted = {Applied(it.vip_id, device_id, it.version): it for device_id, it in reports}
     desired = settle_all(conn, wanted)
-    for stale in wanted.keys() - desired:
-        _note_stale(conn, stale.device_id, wanted[stale])
     if desired:
         confirm(conn, [it.resource_id for it in desired])
+    stale = sorted(wanted.keys() - desired)
+    return [it.resource_id for it in stale if _stale(conn, it.device_id, wanted[it]) is _Fate.DUE]
 
 
 def counters(stats: VipStats) -> dict[str, int]:
@@ -171,14 +188,14 @@ def description(text: str) -> str:
 
 
 def _fail(conn: Connection, device_id: str, result: Result, error: str, role: str) -> _Fate:
-    if not deployments.fail(conn, result.vip_id, device_id, result.version, description(error)):
-        _note_stale(conn, device_id, result)
-        return _Fate.STAYS
+    retry_at = utcnow() + timedelta(seconds=RETRY_SECONDS)
+    if not deployments.fail(conn, result.vip_id, device_id, result.version, description(error), retry_at):
+        return _stale(conn, device_id, result)
     if role:
         # Where the VIP lives it is as well as it was: this is no matter of its tenant's.
         LOG.warning("VIP %s, %s on device %s, failed there: %s", result.vip_id, role.partition(":")[0], device_id, error)
         back = role == moves.TARGET and moves.roll_back(conn, result.vip_id, device_id, description(error))
-        return _Fate.MOVED if back else _Fate.STAYS
+        return _Fate.DUE if back else _Fate.STAYS
     deployment = deployments.get(conn, result.vip_id, device_id)
     removing = deployment is not None and deployment.removing
     # A removal that failed is still a removal: it is tried again until it succeeds.
@@ -196,11 +213,24 @@ def _fail_objects(conn: Connection, pool_id: str, errors: Mapping[str, str]) -> 
     pool_monitors.fail(conn, pool_id, errors)
 
 
-def _note_stale(conn: Connection, device_id: str, result: Result) -> None:
-    if deployments.get(conn, result.vip_id, device_id) is None:
-        LOG.warning("Device %s reports on VIP %s, which is gone", device_id, result.vip_id)
-    else:
-        LOG.debug("Device %s reports VIP %s at %s, which is out of date", device_id, result.vip_id, result.version)
+def _stale(conn: Connection, device_id: str, result: Result) -> _Fate:
+    """A result that is not of what is desired."""
+    vip_id, theirs = result.vip_id, result.version
+    row = deployments.get(conn, vip_id, device_id)
+    if row is None:
+        LOG.warning("Device %s reports on VIP %s, which is gone", device_id, vip_id)
+        return _Fate.STAYS
+    lost = result.removed and not row.removing and theirs.epoch == row.version.epoch
+    if theirs < row.version and not lost:
+        LOG.debug("Device %s reports VIP %s at %s, which is out of date", device_id, vip_id, theirs)
+        return _Fate.STAYS
+    if theirs.epoch > MAX_EPOCH:
+        LOG.error("Device %s reports VIP %s at %s, which cannot be; ignored", device_id, vip_id, theirs)
+        return _Fate.STAYS
+    what = "removed, which should be there" if lost else f"at {theirs}, and {row.version} is the newest that it should have"
+    LOG.warning("Device %s reports VIP %s %s; it is told anew", device_id, vip_id, what)
+    renewals.outrank(conn, vip_id, device_id, theirs.epoch)
+    return _Fate.DUE
 
 
 def _apply_health(conn: Connection, stats: Mapping[str, VipStats]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from oslo_context.context import RequestContext
 from sqlalchemy.engine import Connection
 
-from lbaas_scheduler.db import deployments, pending, pools, vips
+from lbaas_scheduler.db import pending, pools, renewals, vips
 from lbaas_scheduler.domain.statuses import PENDING, Status
 from lbaas_scheduler.errors import Conflict, NotAuthorized, VipNotFound
 from lbaas_scheduler.plugins.loadbalancer.core import Core
@@ -34,7 +34,7 @@ class Resetting:
 
         def work(conn: Connection) -> dict[str, Any]:
             # First of all, as everything that changes a VIP does; undone where the VIP is refused.
-            told = deployments.renew(conn, vip_id, self._core.due_at()) if is_id(vip_id) else 0
+            told = renewals.renew(conn, vip_id, self._core.due_at()) if is_id(vip_id) else 0
             row = vips.find(conn, vip_id) if is_id(vip_id) else None
             if row is None:
                 raise VipNotFound(id=vip_id)

@@ -63,7 +63,7 @@ def test_each_step_has_an_epoch_of_its_own(lab: Lab) -> None:
     assert lab.rows(vip_id)["a"].version.epoch == 3
     lab.settle()
     lab.move(vip_id, to="a")
-    assert lab.rows(vip_id)["a"].version.epoch == 3
+    assert lab.rows(vip_id)["a"].version.epoch == 4
 
 
 class TestRefusals:

@@ -181,7 +181,7 @@ def test_a_vip_that_an_agent_removed_by_mistake_is_deployed_again(lab: Lab) -> N
     vip = lab.active_vip()
     before = lab.version(vip["id"])
     assert lab.confirm(vip["id"], before, removed=True) == []
-    assert lab.version(vip["id"]).revision == before.revision + 1
+    assert lab.version(vip["id"]) > before
     row = lab.deployment(vip["id"])
     assert row is not None
     assert row.due_at is not None

@@ -365,5 +365,5 @@ def test_only_the_desired_version_settles(fleet: Fleet, version: tuple[int, int]
     before = fleet.row("vip", device_id)
     stale = before.version._replace(epoch=version[0], revision=version[1])
     assert not fleet.database.write(lambda conn: deployments.settle(conn, "vip", device_id, stale))
-    assert not fleet.database.write(lambda conn: deployments.fail(conn, "vip", device_id, stale, "x"))
+    assert not fleet.database.write(lambda conn: deployments.fail(conn, "vip", device_id, stale, "x", clock.utcnow()))
     assert fleet.row("vip", device_id) == before

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.rig import keeper, programs
@@ -74,6 +75,11 @@ class Daemon:
         """Send a signal to the process itself."""
         if self.running:
             os.kill(self.pid, number)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send a signal to the process and those that it started; nothing to do where they have ended."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
 
     def stop(self) -> int:
         """End it in an orderly way and wait for that. Nothing to do when it has ended. Returns its exit code."""

@@ -68,6 +68,11 @@ class PostgreSQL(Server):
         self.daemon.start()
         wait_for(self._answers, 60, f"PostgreSQL on port {self.ports[0]}", ignore=(psycopg.OperationalError,))
 
+    def kill(self) -> None:
+        """As a crash does it, as far as that can be: killed, it would leave a segment of shared memory behind."""
+        self.daemon.signal(signal.SIGQUIT)
+        self.daemon.wait(30)
+
     def end(self) -> None:
         """In an orderly way: killed, it would leave a segment of shared memory behind."""
         self.stop()

@@ -75,6 +75,10 @@ class RabbitMQ(Server):
     def delete_vhost(self, url: str) -> None:
         self.call("DELETE", f"/api/vhosts/{url.rsplit('/', 1)[1]}")
 
+    def control(self, *words: str) -> None:
+        """What the management API cannot do: one command of ``rabbitmqctl``."""
+        subprocess.run([_program("rabbitmqctl"), *words], env=self._environment(), check=True, capture_output=True, timeout=60)
+
     def queues(self, url: str) -> list[dict[str, Any]]:
         """The queues of a virtual host as the management API describes them (``name``, ``type``, ``messages``, …)."""
         found = self.call("GET", f"/api/queues/{quote(url.rsplit('/', 1)[1], safe='')}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -98,11 +99,13 @@ class FolderRack:
             raise DriverError(text, operator_message=f"{self.path(device_id)}: {error!r}") from error
 
     def change(self, device_id: str, change: Callable[[Contents], Contents]) -> None:
-        with self._lock:
+        """Agents on several hosts may reach one device: each change is made to what the one before it left behind."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._lock, self.path(device_id).with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             self._write(device_id, change(self.read(device_id)))
 
     def _write(self, device_id: str, contents: Contents) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
         stored = {
             "vips": {key: asdict(value) for key, value in contents.vips.items()},
             "calls": [[call.name, call.vip_ids] for call in contents.calls],

@@ -6,9 +6,11 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 
 import oslo_messaging
 from oslo_config import cfg
+from oslo_messaging.rpc.server import RPCServer
 
 from lbaas_scheduler.agent.contact import Contact
 from lbaas_scheduler.agent.endpoint import AgentEndpoint
@@ -24,7 +26,7 @@ from lbaas_scheduler.agent.workers import DeviceWorkers, Unsealer
 from lbaas_scheduler.errors import ConfigurationError
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.server_api import ServerAPI
-from lbaas_scheduler.rpc.transport import get_server
+from lbaas_scheduler.rpc.transport import get_server, listen
 from lbaas_scheduler.sdk.bounded import run_within
 from lbaas_scheduler.sdk.drivers import AgentDriver
 
@@ -81,7 +83,8 @@ class AgentService:
             self._contact, self._workers, drivers, lambda: options.fence_after_seconds, self._resync.want_all
         )  # fmt: skip
         self._fence = Loop("fence", fence.step, lambda: STEP_SECONDS)
-        self._rpc = get_server(transport, topics.AGENTS, host, endpoints, ForeignServers().note)
+        self._make_rpc = partial(get_server, transport, topics.AGENTS, host, endpoints, ForeignServers().note)
+        self._rpc: RPCServer | None = None
         self._bus_start = threading.Thread(target=self._listen, name="bus-start", daemon=True)
         self._listening_since: float | None = None
         self._stopped = threading.Event()
@@ -132,7 +135,7 @@ class AgentService:
 
     def _listen(self) -> None:
         # Blocks for as long as the broker is away. Only then the heartbeat: casts to a queue that is not there yet are lost.
-        self._rpc.start()
+        self._rpc = listen(self._make_rpc)
         self._listening_since = time.monotonic()
         self._heartbeat.start()
 
@@ -142,8 +145,11 @@ class AgentService:
         return listening and self._contact.settled(SETTLE_SECONDS)
 
     def _close(self) -> None:
-        self._rpc.stop()
-        self._rpc.wait()
+        # It may be about to listen: then this waits, and is left behind after a while.
+        self._bus_start.join()
+        if self._rpc is not None:
+            self._rpc.stop()
+            self._rpc.wait()
 
 
 def _stop_driver(driver: AgentDriver) -> None:

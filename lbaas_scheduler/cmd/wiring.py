@@ -54,7 +54,7 @@ from lbaas_scheduler.plugins.resources import Resources
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.agent_api import AgentAPI
 from lbaas_scheduler.rpc.pinger import Pinger
-from lbaas_scheduler.rpc.transport import get_server
+from lbaas_scheduler.rpc.transport import get_server, listen
 from lbaas_scheduler.scheduler.gate import HandlerGate
 from lbaas_scheduler.sdk.bounded import run_within
 from lbaas_scheduler.sdk.networks import NetworkConnector
@@ -99,8 +99,8 @@ class Server:
         self._graceful_seconds: float = conf.graceful_shutdown_seconds
         endpoints = [*(endpoint for plugin in plugins for endpoint in plugin.rpc_endpoints()), *more_endpoints]
         self._buses = [
-            get_server(transport, topics.PLUGINS, conf.host, endpoints),
-            get_server(transport, topics.SERVERS, conf.host, [callbacks], foreign.note),
+            partial(get_server, transport, topics.PLUGINS, conf.host, endpoints),
+            partial(get_server, transport, topics.SERVERS, conf.host, [callbacks], foreign.note),
         ]
         self._listening: list[RPCServer] = []
 
@@ -129,9 +129,8 @@ class Server:
             plugin.stop()
         self._database.dispose()
 
-    def _listen(self, bus: RPCServer) -> None:
-        bus.start()
-        self._listening.append(bus)
+    def _listen(self, bus: Callable[[], RPCServer]) -> None:
+        self._listening.append(listen(bus))
 
 
 def _close(bus: RPCServer) -> None:

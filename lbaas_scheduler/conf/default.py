@@ -4,9 +4,27 @@ from __future__ import annotations
 
 import socket
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 GROUP = "DEFAULT"
+
+MAX_HOST_BYTES = 232
+"""AMQP's names have at most 255 bytes, and a queue's is the host's after a topic and a dot."""
+
+
+class HostName(types.String):
+    """A name that is part of a queue's."""
+
+    def __init__(self) -> None:
+        super().__init__(type_name="name of at most 232 bytes")
+
+    def __call__(self, value: object) -> str:
+        name = str(super().__call__(value))
+        size = len(name.encode())
+        if not 0 < size <= MAX_HOST_BYTES:
+            raise ValueError(f"it has {size} bytes; names of queues, which it is a part of, leave 1 to {MAX_HOST_BYTES}")
+        return name
+
 
 OPTS: tuple[cfg.Opt, ...] = (
     cfg.ListOpt(
@@ -29,14 +47,14 @@ OPTS: tuple[cfg.Opt, ...] = (
         help="Where addresses of VIPs come from: the name of an entry point in lbaas_scheduler.network_connectors, or a dotted "
         "class path. 'local' keeps networks and subnets in this database; change it where another system owns the addresses.",
     ),
-    cfg.StrOpt(
+    cfg.Opt(
         "host",
+        type=HostName(),
         default=socket.gethostname(),
         sample_default="<hostname>",
-        max_length=255,
         help="Name under which this process is known on the message bus. Must differ between all agents, and must stay the same "
         "over restarts: devices are assigned to an agent by it. Change it to run two agents on one machine, or where the "
-        "machine's own name is not stable.",
+        "machine's own name is not stable. At most 232 bytes.",
     ),
     cfg.IntOpt(
         "graceful_shutdown_seconds",

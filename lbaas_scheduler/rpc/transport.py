@@ -9,8 +9,10 @@ Two rules of use, both found the hard way:
 
 from __future__ import annotations
 
+import logging
+import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +27,9 @@ from oslo_messaging.rpc.server import RPCServer
 from lbaas_scheduler import errors
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.dispatching import Dispatcher, Foreign
+from lbaas_scheduler.rpc.mismatches import mismatch_of, name_mismatches
+
+LOG = logging.getLogger(__name__)
 
 CAST_RETRIES = 1
 """How often a cast tries again when the broker is away. With the driver's waits about three seconds: a request of a tenant must
@@ -47,6 +52,7 @@ def get_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
     :raises ConfigurationError: ``transport_url`` is wrong. Never repeats it: it holds a password.
     """
     oslo_messaging.set_transport_defaults(control_exchange=topics.EXCHANGE)
+    name_mismatches()
     _set_rabbit_defaults(conf)
     try:
         return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=[errors.__name__])
@@ -64,6 +70,26 @@ def get_server(
     """
     target = oslo_messaging.Target(topic=topic, server=host)
     return RPCServer(transport, target, Dispatcher(endpoints, ContextSerializer(), foreign))
+
+
+def listen(make: Callable[[], RPCServer]) -> RPCServer:
+    """Start a server of :func:`get_server`. Blocks for as long as the broker is away, or refuses what is to be declared.
+
+    :param make: makes the server: one that failed cannot be started again.
+    """
+    said = ""
+    while True:
+        try:
+            server = make()
+            server.start()
+            return server
+        except Exception as error:
+            # The library gives up on some answers of the broker. A process without its queues would be deaf for ever.
+            reason = mismatch_of(error) or str(error)
+            if reason != said:
+                LOG.error("The message bus does not let this process listen, which is tried again: %s", reason)
+            said = reason
+        time.sleep(RECONNECT_SECONDS)
 
 
 def get_client(transport: oslo_messaging.Transport, topic: str, namespace: str | None = None) -> RPCClient:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lbaas_scheduler.domain.deployments import Deployment, Version
+from lbaas_scheduler.domain.deployments import Deployment, Result, Version
 from lbaas_scheduler.rpc.server_api import Desired, Operation
 
 MAX_TOMBSTONES = 1024
@@ -42,8 +42,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
+    """``result``: what came of it, once something came of it."""
+
     order: tuple[Version, bool]
     ticket: int
+    result: Result | None = None
 
 
 class Ledger:
@@ -61,11 +64,26 @@ class Ledger:
 
     def record(self, change: Change, ticket: int) -> bool:
         """Take note of a change. False: it is older than what is known, and must be dropped."""
-        known = self._get(change.vip_id)
-        if known is not None and change.order < known.order:
+        if self.is_stale(change):
             return False
-        self._put(change.vip_id, change.order, ticket)
+        self._put(change.vip_id, _Entry(change.order, ticket))
         return True
+
+    def is_stale(self, change: Change) -> bool:
+        """Whether something newer than ``change`` is known of its VIP."""
+        known = self._get(change.vip_id)
+        return known is not None and change.order < known.order
+
+    def note(self, change: Change, result: Result) -> None:
+        """Remember what came of a change, if it is still the newest."""
+        known = self._get(change.vip_id)
+        if known is not None and known.order == change.order:
+            self._store(change.vip_id, replace(known, result=result))
+
+    def last_result(self, vip_id: str) -> Result | None:
+        """What came of the newest change of a VIP. None: nothing yet, or it is known from a server's list alone."""
+        known = self._get(vip_id)
+        return None if known is None else known.result
 
     def adopt(self, desired: Iterable[Desired], as_of: int) -> None:
         """Take over a server's list that was read after ticket ``as_of``: the truth for all but later casts."""
@@ -73,7 +91,8 @@ class Ledger:
         for vip_id, order in wanted.items():
             known = self._get(vip_id)
             if known is None or known.ticket <= as_of or known.order < order:
-                self._put(vip_id, order, known.ticket if known else as_of)
+                result = known.result if known is not None and known.order == order else None
+                self._put(vip_id, _Entry(order, known.ticket if known else as_of, result))
         gone = [vip_id for vip_id, entry in self._live.items() if vip_id not in wanted and entry.ticket <= as_of]
         for vip_id in gone:
             del self._live[vip_id]
@@ -86,12 +105,12 @@ class Ledger:
     def _get(self, vip_id: str) -> _Entry | None:
         return self._live.get(vip_id) or self._dead.get(vip_id)
 
-    def _put(self, vip_id: str, order: tuple[Version, bool], ticket: int) -> None:
+    def _put(self, vip_id: str, entry: _Entry) -> None:
         self._live.pop(vip_id, None)
         self._dead.pop(vip_id, None)
-        if not order[1]:
-            self._live[vip_id] = _Entry(order, ticket)
-            return
-        self._dead[vip_id] = _Entry(order, ticket)
+        self._store(vip_id, entry)
         if len(self._dead) > MAX_TOMBSTONES:
             self._dead.popitem(last=False)
+
+    def _store(self, vip_id: str, entry: _Entry) -> None:
+        (self._dead if entry.order[1] else self._live)[vip_id] = entry

@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 from lbaas_scheduler.agent.changes import Change, Ledger
+from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.rpc.server_api import Desired, SealedDevice
 
@@ -30,6 +31,14 @@ class Question:
 
     ask: Callable[[Device], Any]
     answer: Future[Any] = field(default_factory=Future)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``result``: what came of the newest change of a VIP; None = not known here. ``waits``: it will be reported anyhow."""
+
+    result: Result | None = None
+    waits: bool = False
 
 
 Work = Question | list[Change]
@@ -84,6 +93,13 @@ class Slot:
         waiting = self._pending if trusted and self.synced else self._held
         waiting[change.vip_id] = change
         return True
+
+    def answer(self, vip_id: str) -> Answer:
+        """What a stale cast of a VIP is answered with."""
+        running = self.current if isinstance(self.current, list) and self.phase is Phase.RUNNING else ()
+        if vip_id in self._pending or vip_id in self._held or any(change.vip_id == vip_id for change in running):
+            return Answer(waits=True)
+        return Answer(self.ledger.last_result(vip_id))
 
     def adopt(self, desired: Iterable[Desired], as_of: int) -> None:
         """Take over what a server desired after ticket ``as_of``: forget what it contradicts, release what it does not."""

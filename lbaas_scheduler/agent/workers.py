@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from lbaas_scheduler.agent.changes import Change
 from lbaas_scheduler.agent.dispatcher import Dispatcher
 from lbaas_scheduler.agent.gate import carry_out
-from lbaas_scheduler.agent.slots import Phase, Question, Slot, Work
+from lbaas_scheduler.agent.slots import Answer, Phase, Question, Slot, Work
 from lbaas_scheduler.domain.deployments import Result
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import DriverError
@@ -80,7 +80,7 @@ class DeviceWorkers:
         return finished
 
     def offer(self, sealed: SealedDevice, changes: Iterable[Change], trusted: bool = True) -> None:
-        """Have changes carried out, unless they are stale. Returns at once.
+        """Have changes carried out, unless they are stale: those are answered with what is known. Returns at once.
 
         :param trusted: false for those that may be older than they look: the device is resynced before.
         """
@@ -89,12 +89,16 @@ class DeviceWorkers:
             return
         with self._lock:
             slot = self._slot(sealed)
-            accepted = [change for change in changes if slot.offer(change, trusted)]
+            offered = list(changes)
+            stale = {change.vip_id: change for change in offered if slot.ledger.is_stale(change)}
+            accepted = [change for change in offered if slot.offer(change, trusted)]
+            answers = {vip_id: slot.answer(vip_id) for vip_id in stale}
             hung, synced = slot.phase is Phase.HUNG, slot.synced
             self._dispatcher.schedule(slot)
         if hung:
             self._tell(sealed.device.id, accepted, self._not_answering)
-        if not (synced and trusted):
+        unclear = self._answer_stale(sealed.device.id, stale, answers)
+        if unclear or not (synced and trusted):
             self._wanted(sealed.device.id)
 
     def offer_orphans(self, device_id: str, orphans: Iterable[Change], as_of: int) -> None:
@@ -184,6 +188,17 @@ class DeviceWorkers:
         with self._lock:
             return self._ticket
 
+    def _answer_stale(self, device_id: str, stale: Mapping[str, Change], answers: Mapping[str, Answer]) -> bool:
+        """Say once more what came of newer changes: a server that casts an old one does not know, or there are two truths.
+
+        :returns: whether one of them cannot be answered but by a look at the device.
+        """
+        for vip_id, answer in answers.items():
+            LOG.info("A cast of VIP %s at %s for device %s is out of date", vip_id, stale[vip_id].version, device_id)
+            if answer.result is not None:
+                self._report(device_id, answer.result)
+        return any(answer.result is None and not answer.waits for answer in answers.values())
+
     @property
     def _not_answering(self) -> str:
         return f"The device did not answer within {self._timeout_seconds():g} seconds."
@@ -239,6 +254,10 @@ class DeviceWorkers:
             self._hand_on(device_id, change, Result(change.vip_id, change.version, error=text))
 
     def _hand_on(self, device_id: str, change: Change, result: Result) -> None:
+        with self._lock:
+            slot = self._slots.get(device_id)
+            if slot is not None:
+                slot.ledger.note(change, result)
         if not change.orphan:
             self._report(device_id, result)
         elif result.ok:

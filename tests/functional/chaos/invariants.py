@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +87,15 @@ def devices_as_the_database(conn: Connection, rack: Path) -> list[str]:
     ]
     found += [f"VIP {vip_id} is missing on device {device_id}" for device_id, vip_id in wanted.keys() - present.keys()]
     documents = _documents(conn)
+    segments = {(row.device_id, row.network_id): row.segment for row in conn.execute(models.device_networks.select())}
     for key in sorted(wanted.keys() & present.keys()):
         row, told = wanted[key], present[key]
         version = [row.epoch, row.desired_revision]
         if told["version"] != version:
             found.append(f"VIP {key[1]} is at version {told['version']} on device {key[0]}, should be {version}")
+        vlan, given = segments.get((key[0], told["document"]["network_id"])), told["wiring"].get("segment")
+        if given != vlan:
+            found.append(f"VIP {key[1]} uses VLAN {given} on device {key[0]}, should use {vlan}")
         if key[1] not in documents:  # which can be for the time that its removal takes
             found.append(f"VIP {key[1]} is on device {key[0]} and has no pool any more")
             continue
@@ -161,24 +166,38 @@ def quotas(conn: Connection, limits: Mapping[str, int]) -> list[str]:
     return found
 
 
-def values_held_once(conn: Connection, allocator: ResourceAllocator, driver: StateDriver) -> list[str]:
+def addresses_held_once(conn: Connection, allocator: ResourceAllocator, driver: StateDriver) -> list[str]:
     """Each VIP has the one address that is its own, and nobody else has any."""
-    found = [str(finding) for finding in allocator.check()]
-    holders: dict[str, list[str]] = defaultdict(list)
-    for stored in driver.read(Query(Allocation)):
-        state = stored.state
-        if state.owner_type == "vip":
-            holders[state.owner_id].append(f"{state.number & 0xFFFFFFFF:x}")
-            if state.status != "active":
-                found.append(f"the address of VIP {state.owner_id} is {state.status}")
     vips = {row.id: row.address for row in conn.execute(models.vips.select())}
-    found += [f"VIP {vip_id} is gone, and has address {held}" for vip_id, held in holders.items() if vip_id not in vips]
-    for vip_id, address in vips.items():
-        wanted = "".join(f"{int(part):02x}" for part in address.split(".")).lstrip("0")
-        if holders.get(vip_id) != [wanted]:
-            found.append(f"VIP {vip_id} has {address}, and holds {holders.get(vip_id)}")
+    wanted = {vip_id: int(IPv4Address(address)) & 0xFFFFFFFF for vip_id, address in vips.items()}
+    found = [str(finding) for finding in allocator.check()] + _held(driver, "vip", wanted)
     repeated = [address for address, count in Counter(vips.values()).items() if count > 1]
     return found + [f"address {address} is given more than once" for address in repeated]
+
+
+def segments_held_once(conn: Connection, driver: StateDriver) -> list[str]:
+    """Each network that is wired to a device has the one VLAN id there that is its own, and nobody else has any."""
+    rows = list(conn.execute(models.device_networks.select()))
+    found = [f"network {row.network_id} has no VLAN on device {row.device_id}" for row in rows if row.segment is None]
+    repeated = [place for place, count in Counter((row.device_id, row.segment) for row in rows).items() if count > 1]
+    found += [f"VLAN {segment} of device {device_id} is given more than once" for device_id, segment in repeated]
+    return found + _held(driver, "wiring", {f"{row.device_id}/{row.network_id}": row.segment for row in rows})
+
+
+def _held(driver: StateDriver, owner_type: str, wanted: Mapping[str, int | None]) -> list[str]:
+    """Compare the values that owners of a type should have with what the allocator's store says, in both directions."""
+    found, holders = [], defaultdict(list)
+    for stored in driver.read(Query(Allocation)):
+        state = stored.state
+        if state.owner_type == owner_type:
+            holders[state.owner_id].append(state.number & 0xFFFFFFFF)
+            if state.status != "active":
+                found.append(f"the value {state.number:x} of {owner_type} {state.owner_id} is {state.status}")
+    for owner_id in sorted(wanted.keys() | holders.keys()):
+        should = [wanted[owner_id]] if owner_id in wanted else []
+        if holders[owner_id] != should:
+            found.append(f"{owner_type} {owner_id} should hold {should}, and holds {holders[owner_id]}")
+    return found
 
 
 def as_clients_were_told(conn: Connection, entries: Iterable[Entry]) -> list[str]:

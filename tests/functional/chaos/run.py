@@ -36,10 +36,10 @@ class Outcome:
 
 def run(site: Site, seed: str, seconds: float) -> Outcome:
     """Work for so many seconds while what the seed says breaks; then heal, wait and judge."""
-    subnet_id = site.furnish()
+    subnets = site.furnish(TENANTS)
     drawn = faults.draw(seed, seconds, faults.targets(site), site.stores.services())
     nemesis = Nemesis(site, drawn)
-    tenants = [Tenant(site.http, seed, f"tenant-{number}", subnet_id) for number in range(TENANTS)]
+    tenants = [Tenant(site.http, seed, f"tenant-{number}", subnet_id) for number, subnet_id in enumerate(subnets)]
     operator = Operator(site.http, seed, "operator")
     workers = [*tenants, operator]
     nemesis.start(time.monotonic())
@@ -73,7 +73,8 @@ def _judge(site: Site, tenants: list[Tenant], outcome: Outcome, nemesis: Nemesis
         settling: list[Callable[[], list[str]]] = [
             lambda: read(invariants.unsettled),
             lambda: read(lambda conn: invariants.devices_as_the_database(conn, site.rack)),
-            lambda: read(lambda conn: invariants.values_held_once(conn, allocator, driver)),
+            lambda: read(lambda conn: invariants.addresses_held_once(conn, allocator, driver)),
+            lambda: read(lambda conn: invariants.segments_held_once(conn, driver)),
         ]
         outcome.violations += _when_quiet(settling)
         nemesis.note("nothing is to be done any more" if not outcome.violations else "it does not settle")

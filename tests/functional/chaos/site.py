@@ -155,16 +155,23 @@ class Site:
         """As they are named in a schedule: ``process to service``."""
         return {link.name: link for process in self.processes.values() for link in process.links.values()}
 
-    def furnish(self) -> str:
-        """Devices that agents drive, and a subnet. Returns its id."""
+    def furnish(self, networks: int) -> list[str]:
+        """Devices that agents drive, and networks of one subnet each. Returns the subnets' ids.
+
+        Each network takes a VLAN on each device that has a VIP in it: a second thing that is given and given back.
+        """
         body = {"service": "LoadBalancer", "device_type": "fake", "capacity": {"VIPS": VIPS_PER_DEVICE}}
+        body["interfaces"] = [{"name": "eth1", "kind": "vlan", "max_vlans": networks}]
         wait_for(lambda: self.http.admin("GET", "/v2.0/agents").ok, 90, "the API to answer", interval=0.3)
         wait_for(lambda: self.alive_agents() >= set(AGENTS), 90, "the agents to report", interval=0.3)
         for number in range(DEVICES):
             self._create("devices", "device", {**body, "name": f"fake-{number}"})
-        network = self._create("networks", "network", {"name": "front", "shared": True})
-        subnet = {"network_id": network["id"], "cidr": "10.20.0.0/24", "gateway_ip": "10.20.0.1"}
-        return str(self._create("subnets", "subnet", subnet)["id"])
+        return [self._subnet(number) for number in range(networks)]
+
+    def _subnet(self, number: int) -> str:
+        network = self._create("networks", "network", {"name": f"front-{number}", "shared": True})
+        body = {"network_id": network["id"], "cidr": f"10.20.{number}.0/24", "gateway_ip": f"10.20.{number}.1"}
+        return str(self._create("subnets", "subnet", body)["id"])
 
     def alive_agents(self) -> set[str]:
         answer = self.http.admin("GET", "/v2.0/agents")

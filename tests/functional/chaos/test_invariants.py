@@ -23,7 +23,7 @@ from tests.functional.fleet.lab import TENANT, Lab
 @pytest.fixture
 def lab(sqlite_tables_url: str) -> Iterator[Lab]:
     lab = Lab(sqlite_tables_url)
-    lab.furnish("a", "b")
+    lab.furnish("a", "b", interfaces=[{"name": "eth1", "kind": "vlan"}])
     lab.vip("a")
     lab.vip("b")
     yield lab
@@ -58,7 +58,12 @@ def _on_devices(lab: Lab, rack: Path) -> list[str]:
 def _held_once(lab: Lab) -> list[str]:
     with closing(open_store(lab.url)) as driver:
         allocator = new_allocator(driver)
-        return lab.database.read(lambda conn: invariants.values_held_once(conn, allocator, driver))
+        return lab.database.read(lambda conn: invariants.addresses_held_once(conn, allocator, driver))
+
+
+def _wired_once(lab: Lab) -> list[str]:
+    with closing(open_store(lab.url)) as driver:
+        return lab.database.read(lambda conn: invariants.segments_held_once(conn, driver))
 
 
 def _a_vip(lab: Lab) -> Any:
@@ -106,7 +111,7 @@ def test_what_a_vip_that_is_gone_left_behind_is_seen(lab: Lab) -> None:
     vip_id = _a_vip(lab).id
     _change(lab, models.vips.delete().where(models.vips.c.id == vip_id))
     assert [text for text in _placed_once(lab) if f"VIP {vip_id} is gone" in text]
-    assert [text for text in _held_once(lab) if f"VIP {vip_id} is gone" in text]
+    assert [text for text in _held_once(lab) if f"vip {vip_id} should hold []" in text]
 
 
 def test_a_device_with_too_much_too_little_or_something_else_is_seen(lab: Lab, rack: Path) -> None:
@@ -126,6 +131,12 @@ def test_a_device_with_too_much_too_little_or_something_else_is_seen(lab: Lab, r
 def test_a_version_that_a_device_does_not_have_is_seen(lab: Lab, rack: Path) -> None:
     _change(lab, models.deployments.update().values(epoch=77))
     assert len([text for text in _on_devices(lab, rack) if "is at version" in text]) == 2
+
+
+def test_another_vlan_on_a_device_than_the_one_that_was_given_is_seen(lab: Lab, rack: Path) -> None:
+    assert _on_devices(lab, rack) == []
+    _change(lab, models.device_networks.update().values(segment=77))
+    assert len([text for text in _on_devices(lab, rack) if text.endswith("should use 77")]) == 2
 
 
 def test_a_vip_without_its_pool_on_a_device_is_seen(lab: Lab, rack: Path) -> None:
@@ -148,11 +159,23 @@ def test_an_address_that_is_lost_or_somebody_elses_is_seen(lab: Lab) -> None:
     assert _held_once(lab) == []
     vip = _a_vip(lab)
     _change(lab, models.vips.update().where(models.vips.c.id == vip.id).values(address="10.0.9.9"))
-    assert [text for text in _held_once(lab) if f"VIP {vip.id} has 10.0.9.9" in text]
+    assert [text for text in _held_once(lab) if f"vip {vip.id} should hold [{0x0A000909}]" in text]
     _change(lab, models.vips.update().values(address=vip.address))
     assert f"address {vip.address} is given more than once" in _held_once(lab)
     _change(lab, allocator_allocations.delete().where(allocator_allocations.c.owner_id == vip.id))
-    assert f"VIP {vip.id} has {vip.address}, and holds None" in _held_once(lab)
+    assert [text for text in _held_once(lab) if f"vip {vip.id}" in text and text.endswith("and holds []")]
+
+
+def test_a_vlan_that_is_lost_leaked_or_given_twice_is_seen(lab: Lab) -> None:
+    assert _wired_once(lab) == []
+    networks, owners = models.device_networks, allocator_allocations.c.owner_id
+    on_a = networks.c.device_id == lab.ids["a"]
+    _change(lab, networks.update().where(on_a).values(segment=None))
+    assert len(_wired_once(lab)) == 2  # it has none, and the allocator says otherwise
+    _change(lab, networks.delete().where(on_a))
+    assert [text for text in _wired_once(lab) if text.startswith(f"wiring {lab.ids['a']}/") and "should hold []" in text]
+    _change(lab, allocator_allocations.delete().where(owners.startswith(f"{lab.ids['b']}/")))
+    assert [text for text in _wired_once(lab) if text.startswith(f"wiring {lab.ids['b']}/") and text.endswith("holds []")]
 
 
 def test_what_clients_were_told_is_compared_with_what_is_there(lab: Lab) -> None:

@@ -14,7 +14,7 @@ from lbaas_scheduler.cmd.demo.backends import Backend
 from lbaas_scheduler.cmd.demo.traffic import Tally
 from lbaas_scheduler.db import counters
 from tests.functional.system import hosts
-from tests.functional.system.cluster import ADMIN, Cluster, Site
+from tests.functional.system.cluster import ADMIN, Cluster, Site, cluster
 from tests.rig.daemon import Daemon
 from tests.rig.fixtures import require
 
@@ -103,3 +103,30 @@ def moved_under_traffic(cluster: Cluster, vip: dict, tally: Tally, target_pid: i
             rest -= 10
     assert led, "the target never listened"
     assert rest == 0, cluster.devices.get_moves(ADMIN)
+
+
+@pytest.fixture
+def one_host(spawn: Callable[..., Daemon], folder: Path, database_url: str, rabbitmq_url: str) -> Iterator[Cluster]:
+    with cluster(spawn, folder, database_url, rabbitmq_url) as made:
+        yield made
+
+
+def test_a_vip_moves_between_two_devices_of_one_host_under_traffic(one_host: Cluster, backends: list[Backend]) -> None:
+    one_host.server("server-1")
+    one_host.agent("agent-1")
+    one_host.wait_for_agents("agent-1")
+    (first,) = one_host.register_devices(1)
+    site = Site(one_host)
+    pool_id = site.pool({backend.address: backend.port for backend in backends})
+    vip = site.wait_active(site.vip(pool_id)["id"])
+    (_, second) = (first, *one_host.register_devices(1))
+    one_host.devices.move_vip(ADMIN, vip["id"], second)
+    tally, deadline = Tally(), time.monotonic() + 60
+    while one_host.devices.get_moves(ADMIN)[0]["state"] not in ("done", "failed") and time.monotonic() < deadline:
+        tally.add(traffic.send(vip["address"], vip["protocol_port"], 5))
+    (move,) = one_host.devices.get_moves(ADMIN)
+    assert move["state"] == "done", move
+    tally.add(traffic.send(vip["address"], vip["protocol_port"], 20))
+    # One request at a time: at most the one that waits to be accepted when the source closes its socket.
+    assert len(tally.failures) <= 1, tally.failures
+    assert one_host.used() == {first: 0, second: 1}

@@ -123,15 +123,19 @@ class Activation:
             self.files.hold(vip_id)
 
     def readings(self) -> tuple[int, dict[int, list[dict[str, str]]]]:
-        """The current worker's pid, and what each living worker has counted.
+        """The current worker's pid, and what each living worker has counted. An old one that answers nothing is ended.
 
         :raises RuntimeUnavailable: HAProxy is dead, or its master does not answer.
         """
         processes = self.process.runtime.processes()
         if processes.worker is None:
             raise RuntimeUnavailable("the master process has no worker")
-        pids = (processes.worker, *processes.old)
-        readings = {pid: self.process.runtime.show_stat(pid) for pid in pids}
+        readings = {processes.worker: self.process.runtime.show_stat(processes.worker)}
+        for pid in processes.old:
+            try:
+                readings[pid] = self.process.runtime.show_stat(pid)
+            except RuntimeUnavailable:
+                self.process.end_old(pid)
         return processes.worker, readings
 
     def await_free(self, binds: Mapping[str, str]) -> None:

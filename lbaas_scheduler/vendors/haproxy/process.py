@@ -8,6 +8,7 @@ HAProxy's master ends when its worker is killed and the other way round: either 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import signal
@@ -21,6 +22,8 @@ from lbaas_scheduler.sdk import processes
 from lbaas_scheduler.vendors.haproxy.attachments import Attachments
 from lbaas_scheduler.vendors.haproxy.namespace import Namespace
 from lbaas_scheduler.vendors.haproxy.runtime import SOCKET, Processes, Runtime, RuntimeUnavailable
+
+LOG = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.01
 EXEC_SECONDS = 1.0
@@ -121,7 +124,7 @@ class HaproxyProcess:
             raise Uncontrolled(f"HAProxy did not reload within {self.timeout_seconds:g} s.")
         if after[0].failed or after[0].worker == before.worker:
             raise ProcessFailed("HAProxy refused to reload.")
-        if not until(self._old_ones_stopped, self.timeout_seconds):
+        if not until(self._old_ones_stopped, self.timeout_seconds) and not self._end_silent_old_ones():
             raise Uncontrolled("HAProxy's old worker goes on accepting connections.")
 
     def stop(self) -> None:
@@ -150,6 +153,24 @@ class HaproxyProcess:
         with contextlib.suppress(RuntimeUnavailable):
             return all(self.runtime.stopping(pid) for pid in self.runtime.processes().old)
         return False
+
+    def _end_silent_old_ones(self) -> bool:
+        """End old workers that answer nothing. Whether no other one is left that goes on accepting connections."""
+        probe = Runtime(self.folder, min(ANSWER_SECONDS, self.timeout_seconds))
+        stopping = True
+        for pid in self.runtime.processes().old:
+            try:
+                stopping &= probe.stopping(pid)
+            except RuntimeUnavailable:
+                self.end_old(pid)
+        return stopping
+
+    def end_old(self, pid: int) -> None:
+        """End an old worker that has not answered for as long as it takes: its connections are lost, and it held up all else."""
+        if processes.alive(pid, self.marker):
+            LOG.error("%s: the old worker %d hangs and is killed", self.folder, pid)
+            _signal(pid, signal.SIGKILL)
+            until(lambda: not processes.alive(pid, self.marker), self.timeout_seconds)
 
     def _pid(self) -> int | None:
         try:

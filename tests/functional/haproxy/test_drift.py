@@ -208,6 +208,28 @@ def test_a_haproxy_that_hangs_stays_where_restarts_are_switched_off(lab: Lab, we
     assert lab.processes == before
 
 
+@pytest.mark.parametrize("found_by", ["statistics", "a reload"])
+def test_an_old_worker_that_hangs_is_ended_and_holds_up_nothing(
+    hasty: Lab, web: Vip, neighbour: Vip, backends: list[Backend], found_by: str
+) -> None:
+    only = with_pool(web, members=(backends[0].member(),))
+    hasty.serve(only)
+    with socket.create_connection((web.address, web.protocol_port)) as client:
+        client.sendall(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_for(lambda: "/slow" in backends[0].paths, 5)
+        old = hasty.worker
+        hasty.serve(neighbour)
+        assert hasty.processes.old == (old,)
+        stopped([old])
+        if found_by == "statistics":
+            assert set(hasty.driver.read_stats(hasty.device)) == {web.id, neighbour.id}
+        else:
+            hasty.serve(replace(neighbour, connection_limit=5))
+        assert old not in (*hasty.processes.old, hasty.worker)
+    assert request(web)[0] == request(neighbour)[0] == 200
+    assert set(hasty.driver.read_stats(hasty.device)) == {web.id, neighbour.id}
+
+
 def _listing(lab: Lab) -> object:
     """None where the device cannot be read."""
     try:

@@ -78,6 +78,9 @@ Spawn = Callable[..., Daemon]
 class Cluster:
     """Starts processes of the product by name, and speaks to them over the bus."""
 
+    more = ""
+    """Further lines of their configuration."""
+
     def __init__(self, spawn: Spawn, folder: Path, database_url: str, transport_url: str) -> None:
         self._spawn = spawn
         self._folder = folder
@@ -106,7 +109,7 @@ class Cluster:
 
     def _process(self, name: str, module: str, environment: Mapping[str, str] | None = None) -> Daemon:
         config = self._folder / f"{name}.conf"
-        config.write_text(CONFIGURATION.format(host=name, state=self._folder / name, **self._values))
+        config.write_text(CONFIGURATION.format(host=name, state=self._folder / name, **self._values) + self.more)
         daemon = self._spawn(name, [sys.executable, "-m", module, "--config-file", str(config)], environment=environment)
         self._daemons.append(daemon)
         return daemon

@@ -186,6 +186,7 @@ def _families(found: Gauges) -> Iterator[Metric]:
     yield _gauge("vips", "VIPs", ("status",), {(status,): count for status, count in found.vips.items()})
     ages = {("+Inf" if age is None else str(age),): count for age, count in found.unapplied.items()}
     yield _gauge("unapplied_deployments", "Deployments that agents did not confirm yet, by age", ("younger_than_seconds",), ages)
+    yield _gauge("repaired_vips", "VIPs that devices had lost and got back, since the agents' starts", (), {(): found.repaired})
     yield _gauge("cast_queue", "Casts that are due and that no server has taken up", (), {(): found.due})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -23,7 +24,8 @@ class Gauges:
     """``devices``: (status, admin_state) → count. ``agents``: alive, dead or disabled → count. ``vips``: status → count.
 
     ``unapplied``: bound in seconds → how many deployments have waited for so long at most; None = all. ``due``: casts that no
-    server has taken up yet. ``open_devices``: those that take new VIPs.
+    server has taken up yet. ``open_devices``: those that take new VIPs. ``repaired``: VIPs that devices had lost, as agents
+    count them since their starts.
     """
 
     devices: Mapping[tuple[str, str], int]
@@ -32,6 +34,7 @@ class Gauges:
     unapplied: Mapping[int | None, int]
     due: int
     open_devices: int
+    repaired: int
 
 
 def read(conn: Connection, now: datetime, heard_since: datetime) -> Gauges:
@@ -42,7 +45,14 @@ def read(conn: Connection, now: datetime, heard_since: datetime) -> Gauges:
         unapplied=_unapplied(conn, now),
         due=_scalar(conn, sa.select(_COUNT).select_from(deployments).where(deployments.c.due_at <= now)),
         open_devices=_scalar(conn, sa.select(_COUNT).select_from(device_load).where(device_load.c.open == 1)),
+        repaired=sum(_repaired(document) for document in conn.scalars(sa.select(agents.c.configurations))),
     )
+
+
+def _repaired(configurations: Any) -> int:
+    """What agents say is theirs to say; older ones say nothing."""
+    number = configurations.get("repaired_vips") if isinstance(configurations, Mapping) else None
+    return number if isinstance(number, int) else 0
 
 
 def allocations(conn: Connection) -> dict[tuple[str, str], int]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from oslo_messaging import MessageDeliveryFailure
 
 from lbaas_scheduler.api.health import Health
+from lbaas_scheduler.db.models import agents
 from lbaas_scheduler.errors import Unavailable
+from tests.factories import add_agent
 from tests.functional.api.house import ADMIN, House
 
 NOBODY: dict[str, str] = {"X-Roles": ""}
@@ -99,6 +103,19 @@ def test_devices_and_agents_are_counted_by_state(own_any_house: House) -> None:
     assert found['lbaas_scheduler_devices{admin_state="disabled",status="ONLINE"}'] == 1
     assert found["lbaas_scheduler_devices_open"] == 1
     assert found['lbaas_scheduler_agents{state="alive"}'] == 1
+
+
+@pytest.mark.parametrize(("said", "counted"), [(["3", "4"], 7), (["3", "null"], 3), (["3", '"many"'], 3), (["5", "-"], 5)])
+def test_what_agents_repaired_is_summed_and_what_none_said_is_none(own_any_house: House, said: list[str], counted: int) -> None:
+    for number, text in enumerate(said):
+        configurations = {} if text == "-" else {"repaired_vips": json.loads(text)}
+        add_agent(own_any_house.database, f"more-{number}")
+        own_any_house.database.write(
+            lambda conn, number=number, value=configurations: conn.execute(  # type: ignore[misc]
+                sa.update(agents).where(agents.c.id == f"more-{number}").values(configurations=value)
+            )
+        )
+    assert metrics(own_any_house)["lbaas_scheduler_repaired_vips"] == counted
 
 
 def test_requests_are_timed_by_route_and_strangers_make_no_labels(house: House) -> None:

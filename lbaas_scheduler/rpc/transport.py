@@ -28,6 +28,7 @@ from lbaas_scheduler import errors
 from lbaas_scheduler.rpc import topics
 from lbaas_scheduler.rpc.dispatching import Dispatcher, Foreign
 from lbaas_scheduler.rpc.mismatches import mismatch_of, name_mismatches
+from lbaas_scheduler.rpc.serving import THREADS, BoundedServer
 
 LOG = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ def get_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
     """
     oslo_messaging.set_transport_defaults(control_exchange=topics.EXCHANGE)
     name_mismatches()
-    _set_rabbit_defaults(conf)
+    _set_library_defaults(conf)
     try:
         return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=[errors.__name__])
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure, ValueError):
@@ -69,7 +70,7 @@ def get_server(
     :param foreign: see :class:`~lbaas_scheduler.rpc.dispatching.Dispatcher`.
     """
     target = oslo_messaging.Target(topic=topic, server=host)
-    return RPCServer(transport, target, Dispatcher(endpoints, ContextSerializer(), foreign))
+    return BoundedServer(transport, target, Dispatcher(endpoints, ContextSerializer(), foreign))
 
 
 def listen(make: Callable[[], RPCServer]) -> RPCServer:
@@ -148,10 +149,11 @@ class ContextSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]
         return RequestContext(overwrite=False, **known)
 
 
-def _set_rabbit_defaults(conf: cfg.ConfigOpts) -> None:
+def _set_library_defaults(conf: cfg.ConfigOpts) -> None:
     # The driver registers these options itself, but later: a default can only be set on what is registered.
     for group, options in messaging_opts():
-        if group == _RABBIT:
-            conf.register_opts(options, group=_RABBIT)
+        if group in (_RABBIT, None):
+            conf.register_opts(options, group=group)
+    conf.set_default("executor_thread_pool_size", THREADS)
     conf.set_default("rabbit_quorum_queue", True, group=_RABBIT)
     conf.set_default("rabbit_interval_max", RECONNECT_SECONDS, group=_RABBIT)

@@ -109,7 +109,12 @@ def _operation(path: str, method: str, operation: Operation, answers: Document, 
     yield f"{_plain(operation.summary)}. {_who(operation, rules)}"
     yield ""
     if operation.takes is not None:
-        yield f"Takes ``{operation.envelope}``:"
+        many = (
+            f", or a list of such under ``{operation.plural}``, which is created as a whole or not at all"
+            if operation.bulk
+            else ""
+        )
+        yield f"Takes ``{operation.envelope}``{many}:"
         yield ""
         needed = operation.takes.get("required", ())
         yield from (_attribute(name, schema, name in needed) for name, schema in operation.takes["properties"].items())

@@ -108,7 +108,7 @@ class Runner:
     def _body(self, operation: Operation, req: falcon.Request) -> Any:
         if not operation.envelope:
             return None
-        return bodies.read(req, operation.envelope, operation.plural, self._max_body_bytes)
+        return bodies.read(req, operation.envelope, operation.plural, self._max_body_bytes, operation.bulk)
 
 
 def _nobody(req: falcon.Request) -> Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import falcon
@@ -16,8 +17,19 @@ _JSON = ("application/json", "text/json")
 _NOT_SAID = ("", "application/x-www-form-urlencoded", "application/octet-stream", "text/plain")
 
 
-def read(req: falcon.Request, envelope: str, plural: str, max_bytes: int) -> Any:
-    """What lies under ``envelope``.
+MAX_BULK = 100
+"""Objects that one request may create."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """The bodies of several new objects of one noun."""
+
+    bodies: list[Any]
+
+
+def read(req: falcon.Request, envelope: str, plural: str, max_bytes: int, bulk: bool = False) -> Any:
+    """What lies under ``envelope``; with ``bulk`` also a :class:`Bulk` of what lies under ``plural``.
 
     :raises InvalidRequest: no JSON, or not in the envelope.
     :raises falcon.HTTPContentTooLarge: more than ``max_bytes``.
@@ -29,14 +41,22 @@ def read(req: falcon.Request, envelope: str, plural: str, max_bytes: int) -> Any
     document = _parse(_bytes(req, max_bytes))
     if not isinstance(document, dict):
         raise InvalidRequest(reason=f"the body must be an object {{{envelope!r}: {{...}}}}")
-    if plural in document and plural != envelope:
+    many = bulk and plural in document
+    if plural in document and plural != envelope and not bulk:
         raise InvalidRequest(reason=f"bulk operation not supported: send one {envelope!r} at a time")
+    envelope = plural if many else envelope
     if envelope not in document:
         raise InvalidRequest(reason=f"unable to find {envelope!r} in the request body")
     others = [shown(name) for name in document if name != envelope]
     if others:
         raise InvalidRequest(reason=f"the body must have {envelope!r} only, not {', '.join(others[:10])}")
-    return document[envelope]
+    return _bulk(document[plural], plural) if many else document[envelope]
+
+
+def _bulk(bodies: Any, plural: str) -> Bulk:
+    if not isinstance(bodies, list) or not 1 <= len(bodies) <= MAX_BULK:
+        raise InvalidRequest(reason=f"{plural!r} must be a list of 1 to {MAX_BULK} objects")
+    return Bulk(bodies)
 
 
 def _bytes(req: falcon.Request, max_bytes: int) -> bytes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lbaas_scheduler.api import pages, wire
+from lbaas_scheduler.api.bodies import Bulk
 from lbaas_scheduler.api.operations import Call, Operation, Schema, Services
 from lbaas_scheduler.schemas.access import projected
 from lbaas_scheduler.schemas.attributes import Noun, Verb
@@ -55,6 +56,7 @@ class Crud:
         and ``delete_<name>``.
     :param tag: the chapter of the OpenAPI document.
     :param show: what makes the answer of what the plugin returned.
+    :param bulk: whether the plugin has ``create_<name>_bulk``, which takes a list of bodies.
     """
 
     shape: Shape
@@ -62,6 +64,7 @@ class Crud:
     tag: str
     may_fail: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     show: Callable[[Document], Document] = dict
+    bulk: bool = False
 
     def index(self) -> Operation:
         def run(call: Call) -> Document:
@@ -72,7 +75,11 @@ class Crud:
 
     def create(self) -> Operation:
         def run(call: Call) -> Document:
-            return self._one(getattr(self.plugin(call.services), f"create_{self.shape.name}")(call.context, call.body))
+            plugin = self.plugin(call.services)
+            if isinstance(call.body, Bulk):
+                made = getattr(plugin, f"create_{self.shape.name}_bulk")(call.context, call.body.bodies)
+                return {self.shape.collection: self._all(made)}
+            return self._one(getattr(plugin, f"create_{self.shape.name}")(call.context, call.body))
 
         return self._operation("POST", run, f"create_{self.shape.name}", f"Create a {self.shape.words}", "one", 201)
 
@@ -105,6 +112,7 @@ class Crud:
 
     def _operation(self, verb: str, run: Any, rule: str, summary: str, answer: str, status: int = 200) -> Operation:
         takes = {"POST": self.shape.post, "PUT": self.shape.put}.get(verb)
+        bulk = self.bulk and verb == "POST"
         return Operation(
             run=run,
             rule=rule,
@@ -113,11 +121,17 @@ class Crud:
             status=status,
             envelope=self.shape.name if takes else "",
             plural=self.shape.collection,
+            bulk=bulk,
             takes=takes and {"title": f"{self.shape.title}{'Create' if verb == 'POST' else 'Update'}", **takes},
-            gives={"list": list_of(self.shape), "one": one_of(self.shape), "part": part_of(self.shape)}.get(answer),
+            gives=_gives(self.shape, "one or many" if bulk else answer),
             query=list_query(self.shape.filters) if answer == "list" else FIELDS if verb == "READ" else {},
             may_fail=self.may_fail.get(verb, ()),
         )
+
+
+def _gives(shape: Shape, answer: str) -> Schema | None:
+    makers = {"list": list_of, "one": one_of, "part": part_of, "one or many": one_or_many_of}
+    return makers[answer](shape) if answer else None
 
 
 FIELDS: Mapping[str, Schema] = {"fields": {"type": "array", "items": {"type": "string"}, "description": "show only these"}}
@@ -165,6 +179,18 @@ def _part(shape: Shape) -> Schema:
 def one_of(shape: Shape) -> Schema:
     view = {"title": shape.title, **shape.view}
     return {"type": "object", "properties": {shape.name: view}, "required": [shape.name]}
+
+
+def one_or_many_of(shape: Shape) -> Schema:
+    """As :func:`one_of`, or with all objects that one request created."""
+    one = one_of(shape)
+    views = {"type": "array", "items": one["properties"][shape.name]}
+    return {
+        "type": "object",
+        "properties": {**one["properties"], shape.collection: views},
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
 
 
 def part_of(shape: Shape) -> Schema:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+from lbaas_scheduler.api.bodies import MAX_BULK
 from lbaas_scheduler.api.operations import Operation
 
 Document = dict[str, Any]
@@ -86,16 +87,22 @@ def _operation(
         },
     }
     if operation.takes is not None:
-        envelope = {
-            "type": "object",
-            "properties": {operation.envelope: _hoisted(operation.takes, schemas)},
-            "required": [operation.envelope],
-            "additionalProperties": False,
-        }
-        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": envelope}}}
+        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": _body(operation, schemas)}}}
     if keystone and operation.rule is not None:
         described["security"] = [{"token": []}]
     return described
+
+
+def _body(operation: Operation, schemas: Document) -> Document:
+    one = _hoisted(operation.takes or {}, schemas)
+    if not operation.bulk:
+        return _enveloped(operation.envelope, one)
+    many = {"type": "array", "minItems": 1, "maxItems": MAX_BULK, "items": one}
+    return {"anyOf": [_enveloped(operation.envelope, one), _enveloped(operation.plural, many)]}
+
+
+def _enveloped(name: str, schema: Document) -> Document:
+    return {"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": False}
 
 
 def _id(path: str, method: str) -> str:

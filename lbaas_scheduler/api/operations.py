@@ -87,6 +87,8 @@ class Operation:
     status: int = 200
     envelope: str = ""
     plural: str = ""
+    bulk: bool = False
+    """Whether it takes a list under ``plural`` as well, as :class:`.bodies.Bulk`, and then answers with one."""
     takes: Schema | None = None
     gives: Schema | None = None
     query: Mapping[str, Schema] = field(default_factory=dict)

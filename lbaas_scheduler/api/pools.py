@@ -16,7 +16,7 @@ from lbaas_scheduler.schemas.attributes import REQUIRED, Attribute, Noun, Verb, 
 TAG = "Pools"
 
 SHAPE = Shape.of(POOL)
-POOLS = Crud(SHAPE, lambda services: services.balancers, TAG)
+POOLS = Crud(SHAPE, lambda services: services.balancers, TAG, bulk=True)
 
 ASSOCIATION = Noun(
     "health_monitor",

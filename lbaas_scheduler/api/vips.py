@@ -12,7 +12,7 @@ from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP
 TAG = "VIPs"
 
 SHAPE = Shape.of(VIP)
-VIPS = Crud(SHAPE, lambda services: services.balancers, TAG, may_fail={"POST": (503,)})
+VIPS = Crud(SHAPE, lambda services: services.balancers, TAG, may_fail={"POST": (503,)}, bulk=True)
 
 
 _TEXT: dict[str, Any] = {"type": "string"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,8 +22,12 @@ COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
 }
 
 
-def insert(conn: Connection, values: Mapping[str, Any]) -> None:
-    conn.execute(sa.insert(members).values(created_at=utcnow(), **values))
+def insert_many(conn: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    now = utcnow()
+    conn.execute(_INSERT, [{**row, "created_at": now} for row in rows])
+
+
+_INSERT = sa.insert(members)
 
 
 def exists(conn: Connection, member_id: str) -> bool:
@@ -32,6 +36,23 @@ def exists(conn: Connection, member_id: str) -> bool:
 
 def find(conn: Connection, member_id: str) -> AnyRow | None:
     return conn.execute(sa.select(members).where(members.c.id == member_id)).one_or_none()
+
+
+Place = tuple[str, str, int]
+"""Pool, address and port, of which a pool has one member that stays."""
+
+
+def taken(conn: Connection, places: Collection[Place]) -> list[Place]:
+    """Those of the places that have a member."""
+    pool_ids, addresses = {pool_id for pool_id, *_ in places}, {address for _, address, _ in places}
+    there = sa.select(members.c.pool_id, members.c.address, members.c.protocol_port).where(
+        members.c.pool_id.in_(pool_ids), members.c.address.in_(addresses), members.c.leaving == ""
+    )
+    return [place for row in conn.execute(there) if (place := tuple(row)) in places]
+
+
+def by_ids(conn: Connection, member_ids: Collection[str]) -> list[AnyRow]:
+    return list(conn.execute(sa.select(members).where(members.c.id.in_(member_ids))))
 
 
 def is_taken(conn: Connection, pool_id: str, address: str, port: int, but: str) -> bool:

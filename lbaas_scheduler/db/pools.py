@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,9 +31,14 @@ _SELECT = sa.select(pools, _PROVIDER.label("provider")).select_from(
 )
 
 
-def insert(conn: Connection, values: Mapping[str, Any]) -> None:
-    conn.execute(sa.insert(pools).values(created_at=utcnow(), **values))
-    conn.execute(sa.insert(pool_stats).values(pool_id=values["id"]))
+def insert_many(conn: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    now = utcnow()
+    conn.execute(_INSERT, [{**row, "created_at": now} for row in rows])
+    conn.execute(_INSERT_STATS, [{"pool_id": row["id"]} for row in rows])
+
+
+_INSERT = sa.insert(pools)
+_INSERT_STATS = sa.insert(pool_stats)
 
 
 def find(conn: Connection, pool_id: str) -> AnyRow | None:

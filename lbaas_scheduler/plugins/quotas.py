@@ -28,14 +28,14 @@ QUOTA = Noun("quota", "quotas", {name: Attribute(LIMIT, put=True, convert=conver
 class QuotaGuard(Protocol):
     """Asked in the transaction that creates something, right before the row is inserted."""
 
-    def reserve(self, conn: Connection, tenant_id: str, resource: str) -> None:
-        """:raises OverQuota: the tenant has as many as it may have."""
+    def reserve(self, conn: Connection, tenant_id: str, resource: str, count: int = 1) -> None:
+        """:raises OverQuota: with ``count`` more the tenant would have more than it may have."""
 
 
 class NoQuotas:
     """Everybody may have everything."""
 
-    def reserve(self, conn: Connection, tenant_id: str, resource: str) -> None:
+    def reserve(self, conn: Connection, tenant_id: str, resource: str, count: int = 1) -> None:
         """Nothing to hold anybody to."""
 
 
@@ -46,14 +46,14 @@ class Quotas:
         self._database = database
         self._conf = conf
 
-    def reserve(self, conn: Connection, tenant_id: str, resource: str) -> None:
+    def reserve(self, conn: Connection, tenant_id: str, resource: str, count: int = 1) -> None:
         own = store.limit(conn, tenant_id, resource)
         limit = self._default(resource) if own is None else own
         if limit < 0:
             return
         store.take_turn(conn, tenant_id, resource)
         used = store.count(conn, tenant_id, resource)
-        if used >= limit:
+        if used + count > limit:
             raise OverQuota(resource=resource, used=used, limit=limit, tenant_id=tenant_id)
 
     def defaults(self) -> Document:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from oslo_context.context import RequestContext
 from oslo_utils import uuidutils
@@ -19,6 +20,8 @@ from lbaas_scheduler.plugins.loadbalancer.schemas.members import MEMBER
 from lbaas_scheduler.schemas.access import Fields, Filters, is_id, listing, owner, projected, visible
 from lbaas_scheduler.schemas.attributes import Body, Verb, accept
 
+T = TypeVar("T")
+
 Document = dict[str, Any]
 
 PLAIN = ("id", "tenant_id", "pool_id", "address", "protocol_port", "weight", "admin_state_up", "status")
@@ -29,31 +32,44 @@ class Members:
         self._core = core
 
     def create(self, context: RequestContext, body: Body) -> Document:
-        """Accepted whatever the state of the pool and its VIP.
+        """See :meth:`create_bulk`."""
+        return self.create_bulk(context, [body])[0]
+
+    def create_bulk(self, context: RequestContext, bodies: Sequence[Body]) -> list[Document]:
+        """All of them or none, in whatever state pools and VIPs are. Costs as many statements for many in a pool as for one.
 
         :raises PoolNotFound: absent, or not the caller's.
         :raises MemberExists: the pool has a member with this address and port.
         :raises LeadsBack, LeadsToHost: the pool's VIP would call itself, or its device's host.
         """
-        values = accept(MEMBER, body, Verb.POST)
-        values["tenant_id"] = owner(context, values)
-        member_id = values["id"] = uuidutils.generate_uuid()
-        pool_id = values["pool_id"]
+        new = [_new(context, body) for body in bodies]
+        pool_ids = sorted({values["pool_id"] for values in new})
 
-        def work(conn: Connection) -> tuple[Document, list[str]]:
-            pools.find(conn, context, pool_id)
-            held = changes.hold(conn, [pool_id], self._core.due_at())
-            if pool_id not in held:
-                raise PoolNotFound(id=pool_id)
-            if not members.exists(conn, member_id):  # else a commit whose answer got lost
-                _check_free(conn, pool_id, values["address"], values["protocol_port"], member_id)
-                status = changes.status_after(held[pool_id], values["admin_state_up"], Status.PENDING_CREATE)
-                self._core.quotas.reserve(conn, values["tenant_id"], "member")
-                members.insert(conn, {**values, "status": status})
-                _check_way(conn, held[pool_id])
-            return _read(conn, member_id), changes.placed(held)
+        def work(conn: Connection) -> tuple[list[Document], list[str]]:
+            for pool_id in pool_ids:
+                pools.find(conn, context, pool_id)
+            held = changes.hold(conn, pool_ids, self._core.due_at())
+            for pool_id in pool_ids:
+                if pool_id not in held:
+                    raise PoolNotFound(id=pool_id)
+            if not members.exists(conn, new[0]["id"]):  # else a commit whose answer got lost
+                self._insert(conn, new, held)
+            documents = {row.id: _document(row) for row in members.by_ids(conn, [values["id"] for values in new])}
+            return [documents[values["id"]] for values in new], changes.placed(held)
 
         return self._write(work)
+
+    def _insert(self, conn: Connection, new: Sequence[Document], held: Mapping[str, str | None]) -> None:
+        _check_all_free(conn, [(values["pool_id"], values["address"], values["protocol_port"]) for values in new])
+        for tenant_id, count in sorted(Counter(values["tenant_id"] for values in new).items()):
+            self._core.quotas.reserve(conn, tenant_id, "member", count)
+        rows = [
+            {**values, "status": changes.status_after(held[values["pool_id"]], values["admin_state_up"], Status.PENDING_CREATE)}
+            for values in new
+        ]
+        members.insert_many(conn, rows)
+        for vip_id in sorted(changes.placed(dict(held))):
+            _check_way(conn, vip_id)
 
     def get(self, context: RequestContext, member_id: str, fields: Fields | None = None) -> Document:
         """:raises MemberNotFound: absent, or not the caller's."""
@@ -117,10 +133,10 @@ class Members:
 
         self._write(work)
 
-    def _write(self, work: Callable[[Connection], tuple[Document, list[str]]]) -> Document:
-        document, vip_ids = self._core.database.write(work)
+    def _write(self, work: Callable[[Connection], tuple[T, list[str]]]) -> T:
+        written, vip_ids = self._core.database.write(work)
         self._core.caster.cast(vip_ids)
-        return document
+        return written
 
     def _hold(
         self, conn: Connection, context: RequestContext, member_id: str, *more: str
@@ -136,6 +152,18 @@ class Members:
 
 def _find(conn: Connection, context: RequestContext, member_id: str) -> AnyRow:
     return visible(context, members.find(conn, member_id) if is_id(member_id) else None, MemberNotFound(id=member_id))
+
+
+def _new(context: RequestContext, body: Body) -> Document:
+    values = accept(MEMBER, body, Verb.POST)
+    return {**values, "tenant_id": owner(context, values), "id": uuidutils.generate_uuid()}
+
+
+def _check_all_free(conn: Connection, places: Sequence[members.Place]) -> None:
+    taken = members.taken(conn, set(places)) or [place for place, count in Counter(places).items() if count > 1]
+    if taken:
+        pool_id, address, port = taken[0]
+        raise MemberExists(address=address, port=port, pool_id=pool_id)
 
 
 def _check_free(conn: Connection, pool_id: str, address: str, port: int, member_id: str) -> None:

@@ -90,6 +90,9 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
     def create_vip(self, context: RequestContext, vip: Body) -> Document:
         return self.vips.create(context, vip)
 
+    def create_vip_bulk(self, context: RequestContext, vips: Sequence[Body]) -> list[Document]:
+        return self.vips.create_bulk(context, vips)
+
     def get_vip(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
         return self.vips.get(context, id, fields)
 
@@ -109,6 +112,9 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
 
     def create_pool(self, context: RequestContext, pool: Body) -> Document:
         return self.pools.create(context, pool)
+
+    def create_pool_bulk(self, context: RequestContext, pools: Sequence[Body]) -> list[Document]:
+        return self.pools.create_bulk(context, pools)
 
     def get_pool(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
         return self.pools.get(context, id, fields)
@@ -132,6 +138,9 @@ class LoadBalancerPlugin(LoadBalancerPluginBase):
 
     def create_member(self, context: RequestContext, member: Body) -> Document:
         return self.members.create(context, member)
+
+    def create_member_bulk(self, context: RequestContext, members: Sequence[Body]) -> list[Document]:
+        return self.members.create_bulk(context, members)
 
     def get_member(self, context: RequestContext, id: str, fields: Fields | None = None) -> Document:
         return self.members.get(context, id, fields)

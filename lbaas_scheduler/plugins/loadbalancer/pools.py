@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from oslo_context.context import RequestContext
@@ -44,24 +45,35 @@ class Pools:
         self._core = core
 
     def create(self, context: RequestContext, body: Body) -> Document:
-        """:raises ServiceProviderNotFound: an unknown or disabled ``provider``."""
-        values = accept(POOL, body, Verb.POST)
-        values["tenant_id"] = owner(context, values)
-        values["id"] = uuidutils.generate_uuid()
-        values["status"] = changes.status_after(None, values["admin_state_up"])
-        provider = values.pop("provider")
-        values.pop("health_monitors")
+        """See :meth:`create_bulk`."""
+        return self.create_bulk(context, [body])[0]
 
-        def work(conn: Connection) -> Document:
-            if pools.find(conn, values["id"]) is None:  # else a commit whose answer got lost
-                self._core.quotas.reserve(conn, values["tenant_id"], "pool")
-                pools.insert(conn, {**values, "service_type_id": self._service_type_id(conn, provider)})
-            return self._document(conn, values["id"])
+    def create_bulk(self, context: RequestContext, bodies: Sequence[Body]) -> list[Document]:
+        """All of them or none.
+
+        :raises ServiceProviderNotFound: an unknown or disabled ``provider``.
+        """
+        new = [_new(context, body) for body in bodies]
+        ids = [values["id"] for values in new]
+
+        def work(conn: Connection) -> dict[str, Document]:
+            if pools.find(conn, ids[0]) is None:  # else a commit whose answer got lost
+                self._insert(conn, new)
+            return {document["id"]: document for document in _documents(conn, Listing(filters={"id": ids}), None)}
 
         try:
-            return self._core.database.write(work)
-        except DBReferenceError:  # it was deleted since it was looked up
-            raise ServiceProviderNotFound(service_type=provider) from None
+            made = self._core.database.write(work)
+        except DBReferenceError:  # one was deleted since it was looked up
+            named = sorted({values["provider"] for values in new if values["provider"] is not None})
+            raise ServiceProviderNotFound(service_type=", ".join(named)) from None
+        return [made[id_] for id_ in ids]
+
+    def _insert(self, conn: Connection, new: Sequence[Document]) -> None:
+        for tenant_id, count in sorted(Counter(values["tenant_id"] for values in new).items()):
+            self._core.quotas.reserve(conn, tenant_id, "pool", count)
+        types = {provider: self._service_type_id(conn, provider) for provider in {values["provider"] for values in new}}
+        rows = [{**values, "service_type_id": types[values["provider"]]} for values in new]
+        pools.insert_many(conn, [{name: value for name, value in row.items() if name != "provider"} for row in rows])
 
     def get(self, context: RequestContext, pool_id: str, fields: Fields | None = None) -> Document:
         """:raises PoolNotFound: absent, or not the caller's."""
@@ -138,6 +150,13 @@ class Pools:
 
     def _document(self, conn: Connection, pool_id: str) -> Document:
         return _documents(conn, Listing(filters={"id": [pool_id]}), None)[0]
+
+
+def _new(context: RequestContext, body: Body) -> Document:
+    values = accept(POOL, body, Verb.POST)
+    del values["health_monitors"]
+    status = changes.status_after(None, values["admin_state_up"])
+    return {**values, "tenant_id": owner(context, values), "id": uuidutils.generate_uuid(), "status": status}
 
 
 def find(conn: Connection, context: RequestContext, pool_id: str) -> AnyRow:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +21,8 @@ from lbaas_scheduler.plugins.loadbalancer.placing import Placing
 from lbaas_scheduler.plugins.loadbalancer.schemas.vips import VIP, check_persistence
 from lbaas_scheduler.schemas.access import Fields, Filters, is_id, listing, projected, visible
 from lbaas_scheduler.schemas.attributes import Body, Verb, accept
+
+LOG = logging.getLogger(__name__)
 
 Document = dict[str, Any]
 
@@ -54,6 +58,23 @@ class Vips:
         row = self._placing.create(context, body)
         self._core.caster.cast([row["id"]])
         return document(SimpleNamespace(**row))
+
+    def create_bulk(self, context: RequestContext, bodies: Sequence[Body]) -> list[Document]:
+        """All of them or none: they are placed one after the other, and removed again if one cannot be; a server that dies
+        meanwhile leaves those that were placed. Agents hear of them when all are. Errors as :meth:`create`."""
+        for body in bodies:
+            accept(VIP, body, Verb.POST)  # so that nothing need be removed again because of a spelling mistake
+        rows: list[Mapping[str, Any]] = []
+        try:
+            for body in bodies:
+                rows.append(self._placing.create(context, body))
+        except Exception:
+            for row in rows:
+                LOG.info("VIP %s is removed again, since another one of the same request cannot be created", row["id"])
+                self.delete(context, row["id"])
+            raise
+        self._core.caster.cast([row["id"] for row in rows])
+        return [document(SimpleNamespace(**row)) for row in rows]
 
     def get(self, context: RequestContext, vip_id: str, fields: Fields | None = None) -> Document:
         """:raises VipNotFound: absent, or not the caller's."""

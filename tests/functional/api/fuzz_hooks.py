@@ -29,9 +29,10 @@ def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
     if case.query and "sort_dir" in case.query:
         del case.query["sort_dir"]  # there must be as many directions as keys, or none
     for name, mend in _MENDED.items():
-        attributes = case.body.get(name) if isinstance(case.body, dict) else None
-        if isinstance(attributes, dict):
-            mend(attributes)
+        body = case.body if isinstance(case.body, dict) else {}
+        for attributes in (body.get(name), *(body.get(f"{name}s") or ())):
+            if isinstance(attributes, dict):
+                mend(attributes)
 
 
 def _monitor(monitor: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ import json
 import time
 
 from oslo_utils import uuidutils
-from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import members
 from lbaas_scheduler.domain.deployments import Deployment, MemberHealth, VipStats
@@ -23,11 +22,8 @@ def _fill(lab: Lab, pool_id: str) -> list[str]:
     ids = [uuidutils.generate_uuid() for _ in range(COUNT)]
     common = {"tenant_id": "tenant", "pool_id": pool_id, "protocol_port": 80, "status": "PENDING_CREATE", "admin_state_up": True}
 
-    def work(conn: Connection) -> None:
-        for number, id_ in enumerate(ids):
-            members.insert(conn, {**common, "id": id_, "address": f"10.1.{number // 256}.{number % 256}"})
-
-    lab.database.write(work)
+    rows = [{**common, "id": id_, "address": f"10.1.{number // 256}.{number % 256}"} for number, id_ in enumerate(ids)]
+    lab.database.write(lambda conn: members.insert_many(conn, rows))
     return ids
 
 

@@ -163,7 +163,7 @@ def test_nor_does_one_where_the_allocations_are_in_etcd(etcd_lab: Lab) -> None:
 class NothingLeft:
     """The quota of VIPs is used up."""
 
-    def reserve(self, _conn: Any, _tenant_id: str, resource: str) -> None:
+    def reserve(self, _conn: Any, _tenant_id: str, resource: str, _count: int = 1) -> None:
         if resource == "vip":
             raise OverQuota(resource=resource, used=1, limit=1)
 

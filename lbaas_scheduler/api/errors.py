@@ -25,6 +25,7 @@ STATUSES: Mapping[type[LBaaSError], int] = {
     errors.DriverError: 502,
     errors.Unavailable: 503,
     errors.ConfigurationError: 500,
+    errors.IncompatibleVersion: 500,
     LBaaSError: 500,
 }
 """Error → status. One that is not listed has that of its nearest parent."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+OWN_FAULTS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+"""With these the kernel lets nobody ask: they say nothing of whoever was to answer, and must not be taken for silence."""
 
 
 class Silence:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lbaas_scheduler.errors import DriverError
+from lbaas_scheduler.sdk.silence import OWN_FAULTS
 
 SOCKET = "admin.sock"
 TIMEOUT_SECONDS = 10.0
@@ -23,7 +24,8 @@ class Unanswered(DriverError):
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """Asks the Envoy of one folder. Every method raises :class:`Unanswered` when it does not answer."""
+    """Asks the Envoy of one folder. Every method raises :class:`Unanswered` when it does not answer, and OSError when we can ask
+    nobody, for all files that we may open are open, say."""
 
     folder: Path
 
@@ -69,6 +71,8 @@ class Admin:
             response = connection.getresponse()
             body = response.read()
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, OSError) and error.errno in OWN_FAULTS:
+                raise
             text = f"{path} of {self.folder}: {error!r}"
             raise Unanswered("The device's Envoy does not answer.", operator_message=text) from error
         finally:

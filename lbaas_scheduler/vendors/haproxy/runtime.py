@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lbaas_scheduler.sdk.silence import OWN_FAULTS
+
 SOCKET = "master.sock"
 MAX_COMMANDS_BYTES = 8_000
 """HAProxy reads a line of commands into one buffer of 16 KiB."""
@@ -86,11 +88,12 @@ class Runtime:
         """Send one line, read the whole answer.
 
         :raises RuntimeUnavailable: the socket is absent, closed, or silent.
+        :raises OSError: we can ask nobody, for all files that we may open are open, say.
         """
         try:
             folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
         except OSError as error:
-            raise RuntimeUnavailable(str(error)) from error
+            raise self._unavailable(error) from error
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
                 connection.settimeout(self.timeout_seconds)
@@ -101,9 +104,14 @@ class Runtime:
                 connection.shutdown(socket.SHUT_WR)
                 return b"".join(iter(lambda: connection.recv(65536), b"")).decode(errors="replace")
         except OSError as error:
-            raise RuntimeUnavailable(f"{self.folder / SOCKET}: {error}") from error
+            raise self._unavailable(error) from error
         finally:
             os.close(folder)
+
+    def _unavailable(self, error: OSError) -> Exception:
+        if error.errno in OWN_FAULTS:
+            return OSError(error.errno, error.strerror)
+        return RuntimeUnavailable(f"{self.folder / SOCKET}: {error}")
 
     def processes(self) -> Processes:
         return _processes(self.ask("show proc"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
 import os
@@ -135,6 +136,22 @@ def test_an_envoy_that_answers_again_in_time_is_left_alone(
     wait_for(lambda: hasty._silences[device.id].too_long, 5)
     assert hasty.list_deployed(device) == {web.id: Version(1, 1)}
     assert pids(state_path, device) == [pid]
+
+
+def test_an_agent_that_can_ask_nobody_ends_no_envoy(
+    hasty: EnvoyDriver, device: Device, web: Vip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasty.apply(device, [deployment(web)])
+
+    def full(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as busy:
+        busy.setattr(_UnixConnection, "connect", full)
+        with pytest.raises(DriverError):
+            hasty.list_deployed(device)
+    assert hasty._silences[device.id]._since is None
+    assert hasty.list_deployed(device) == {web.id: Version(1, 1)}
 
 
 def test_a_vip_is_handed_over_to_another_device_of_the_host_under_load(

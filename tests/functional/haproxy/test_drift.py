@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -228,6 +229,30 @@ def test_an_old_worker_that_hangs_is_ended_and_holds_up_nothing(
         assert old not in (*hasty.processes.old, hasty.worker)
     assert request(web)[0] == request(neighbour)[0] == 200
     assert set(hasty.driver.read_stats(hasty.device)) == {web.id, neighbour.id}
+
+
+@pytest.mark.parametrize("fault", [errno.EMFILE, errno.ENOMEM])
+def test_an_agent_that_can_ask_nobody_ends_no_haproxy(hasty: Lab, web: Vip, monkeypatch: pytest.MonkeyPatch, fault: int) -> None:
+    hasty.serve(web)
+    before = hasty.processes
+
+    def full(*_: object) -> socket.socket:
+        raise OSError(fault, os.strerror(fault))
+
+    silence = hasty.driver._nodes[hasty.device.id][1]._silence
+    with monkeypatch.context() as busy:
+        busy.setattr("lbaas_scheduler.vendors.haproxy.runtime.socket.socket", full)
+        assert _listing(hasty) is None
+    assert silence._since is None
+    stopped([before.worker or 0])
+    assert _listing(hasty) is None
+    wait_for(lambda: silence.too_long, 5)
+    with monkeypatch.context() as busy:
+        busy.setattr("lbaas_scheduler.vendors.haproxy.runtime.socket.socket", full)
+        assert _listing(hasty) is None
+    os.kill(before.worker or 0, signal.SIGCONT)
+    assert _listing(hasty) == {web.id: Version(1, 1)}
+    assert hasty.processes == before
 
 
 def _listing(lab: Lab) -> object:

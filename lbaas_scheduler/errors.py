@@ -27,6 +27,7 @@
     │   ├── OverQuota               the tenant has as many as it may have
     │   ├── DeviceInUse, ServiceTypeInUse
     │   ├── AlreadyDefined, ValueInUse, Overlap
+    │   ├── KeptForRestore          what is unknown since a restore stays
     │   ├── PoolBusy, PoolDraining, DependencyInUse, OwnerLives
     │   └── StaleGeneration         somebody else changed the row first
     ├── Exhausted                   nothing is left to give
@@ -258,6 +259,13 @@ class Overlap(Conflict):
 
 class PoolBusy(Conflict):
     template = "{kind} pool '{pool}' still has {count} allocation(s); release them, or drain it or force it."
+
+
+class KeptForRestore(Conflict):
+    template = (
+        "The database was restored from a backup and does not know {what} of device {device_id}; it is kept until an operator "
+        "has decided ('lbaas-scheduler-manage restore list')."
+    )
 
 
 class PoolDraining(Conflict):

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from lbaas_scheduler.agent.contact import Contact
+from lbaas_scheduler.agent.contact import AWAY, Contact
 from lbaas_scheduler.agent.device_sync import DeviceSync
 from lbaas_scheduler.agent.gate import explain
 from lbaas_scheduler.agent.loops import Backoff
@@ -158,11 +158,24 @@ class Resync:
         held = self._workers.held()
         strays = self._strays()
         for device_id in gone:
+            if self._is_kept(device_id):
+                continue
             if device_id in held:
                 self._submit(device_id, lambda device_id=device_id: self._retire(device_id, as_of))  # type: ignore[misc]
             elif device_id in strays:
                 driver = strays[device_id]
                 self._submit(device_id, lambda driver=driver, key=device_id: self._purge(driver, key))  # type: ignore[misc]
+
+    def _is_kept(self, device_id: str) -> bool:
+        """Whether the servers want the device left alone, though it is not ours in their list: their database was restored."""
+        try:
+            self._server.get_deployments(self._host, device_id, [])
+        except AWAY:
+            raise
+        except Exception as error:
+            LOG.warning("Device %s stays as it is: %s", device_id, _text(error))
+            return True
+        return False
 
     def _strays(self) -> dict[str, AgentDriver]:
         """Devices of which something of ours is on this host, and the driver that left it here."""

@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from lbaas_scheduler import extensions
 from lbaas_scheduler.cli.output import for_readers
+from lbaas_scheduler.cmd import restore
 from lbaas_scheduler.cmd.upgrade_checks import UpgradeChecks
 from lbaas_scheduler.conf import loading
 from lbaas_scheduler.db import counters, faults, migration
@@ -136,11 +137,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config-file", action="append", default=[], metavar="PATH", help="scheduler.conf; may be repeated")
     parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help="folder of *.conf files")
     parser.add_argument("--debug", action="store_true", help="log what is done")
-    nouns = parser.add_subparsers(required=True, metavar="db|keys|upgrade")
+    nouns = parser.add_subparsers(required=True, metavar="db|keys|restore|upgrade")
     _add_db(nouns.add_parser("db", help="the schema and its counters"))
     keys = nouns.add_parser("keys", help="keys for the devices' secrets").add_subparsers(required=True)
     _add(keys, "generate", generate, "print a new key for [security] encryption_keys")
     _add(keys, "rotate", rotate, "encrypt all devices' secrets anew with the first key")
+    _add_restore(nouns.add_parser("restore", help="after the database came from a backup, before servers are started"))
     upgrade = nouns.add_parser("upgrade", help="before starting a new version").add_subparsers(required=True)
     _add(upgrade, "check", upgrade_check, "say whether this version can start; exits with 0, 1 (warnings) or 2 (failures)")
     return parser
@@ -156,6 +158,17 @@ def _add_db(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--repair", action="store_true", help="set counters that drifted to what the placements say")
     command = _add(verbs, "revision", revision, "for developers: write a new revision with what the models have changed")
     command.add_argument("-m", "--message", required=True, help="its title")
+
+
+def _add_restore(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(required=True, metavar="begin|list|remove|end")
+    _add(verbs, "begin", restore.begin, "apply anew what the database has, keep on devices what it lacks, and take its addresses")
+    _add(verbs, "list", restore.show, "print what agents found on devices, and the database does not know")
+    command = _add(verbs, "remove", restore.remove, "let some of that go")
+    command.add_argument("ids", nargs="*", metavar="ID", help="a VIP, or a device with all that is unknown of it")
+    command.add_argument("--all", action="store_true", help="all that was found so far")
+    command = _add(verbs, "end", restore.end, "have agents remove again what the database does not know")
+    command.add_argument("--force", action="store_true", help="although something of it is still kept")
 
 
 def _add(verbs: argparse._SubParsersAction, name: str, command: object, text: str) -> argparse.ArgumentParser:  # type: ignore[type-arg]

@@ -45,6 +45,12 @@ def addresses(conn: Connection, subnet_id: str) -> dict[str, str]:
     return {row.id: row.address for row in found}
 
 
+def all_addresses(conn: Connection) -> list[tuple[str, str, str]]:
+    """Subnet, address and id of all VIPs that have an address."""
+    query = sa.select(vips.c.subnet_id, vips.c.address, vips.c.id).where(vips.c.address != "").order_by(vips.c.id)
+    return [(row.subnet_id, row.address, row.id) for row in conn.execute(query)]
+
+
 def find(conn: Connection, vip_id: str) -> AnyRow | None:
     return conn.execute(sa.select(vips).where(vips.c.id == vip_id)).one_or_none()
 

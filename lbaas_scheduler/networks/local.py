@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.allocator.core.requests import Owner, Request
 from lbaas_scheduler.allocator.manager import ResourceAllocator
-from lbaas_scheduler.db import device_networks, networks, vips
+from lbaas_scheduler.db import device_networks, networks, owed_releases, vips
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.errors import (
@@ -119,17 +119,19 @@ class LocalConnector(NetworkConnector):
     def release(self, conn: Any, vip_id: str) -> None:
         if self._joint.is_one:
             self._joint.inside(conn).release_owner(Owner(VIP, vip_id), actor=ACTOR)
+        else:
+            owed_releases.add(conn, VIP, vip_id)
 
     def dispose(self, vip_id: str) -> None:
         if self._joint.is_one:
             return  # the address went with the transaction
         try:
             if self.segments.settle():
-                self._joint.allocator.release_owner(Owner(VIP, vip_id), actor=ACTOR)
+                self._give_back(vip_id)
                 return
         except Unavailable as error:
             LOG.warning("The address of VIP %s could not be given back: %s", vip_id, error.message)
-        LOG.warning("The address of VIP %s, which is gone, is given back when its owner is found missing", vip_id)
+        LOG.warning("The address of VIP %s, which is gone, is given back when the allocator's store answers", vip_id)
 
     def wire(self, conn: Any, device: Device, network_ids: Collection[str]) -> bool:
         return self.segments.take(conn, device, network_ids)
@@ -139,6 +141,10 @@ class LocalConnector(NetworkConnector):
 
     def settle(self) -> None:
         self.segments.settle()
+
+    def _give_back(self, vip_id: str) -> None:
+        self._joint.allocator.release_owner(Owner(VIP, vip_id), actor=ACTOR)
+        self._joint.database.write(lambda conn: owed_releases.discard(conn, VIP, vip_id))
 
     def wirings(self, conn: Any, devices: Mapping[str, Device], vip_ids: Collection[str]) -> Wirings:
         interfaces = {id_: {it.name: it for it in device.interfaces} for id_, device in devices.items() if device.interfaces}

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.allocator.core.requests import Grant, Owner, Request, Selector
 from lbaas_scheduler.allocator.manager import ResourceAllocator
-from lbaas_scheduler.db import device_networks, networks, schedulable
+from lbaas_scheduler.db import device_networks, networks, owed_releases, schedulable
 from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.devices import Device, Interface
 from lbaas_scheduler.errors import Conflict, Exhausted, InvalidRequest, NotDefined, StoreUnavailable
@@ -67,6 +67,8 @@ class Segments:
         """Of those networks that are not wired to the device any more. The device's hot row is locked."""
         if not self._joint.is_one:
             self._unsettled.extend((device_id, network_id) for network_id in network_ids)
+            for network_id in network_ids:
+                owed_releases.add(conn, WIRING, owner_of(device_id, network_id).id)
             return
         for network_id in self._unwired(conn, device_id, network_ids):
             self._joint.inside(conn).release_owner(owner_of(device_id, network_id), actor=ACTOR)
@@ -92,6 +94,10 @@ class Segments:
                 LOG.exception("The segment of network %s on device %s is settled later", network_id, device_id)
         return True
 
+    def settle_owed(self, owner: Owner) -> None:
+        """Of a wiring that a transaction has ended: by this server, or by one that died after it."""
+        self._settle(*device_and_network(owner))
+
     def forget_device(self, device_id: str) -> None:
         """The device is gone. Repeatable."""
         for pool in self._joint.allocator.pools("vlan"):
@@ -107,10 +113,12 @@ class Segments:
         owner = owner_of(device_id, network_id)
         if not self._joint.allocator.list(owner=owner):
             # Asked before anything is locked, so that a store that does not answer keeps nobody else waiting.
+            self._joint.database.write(lambda conn: owed_releases.discard(conn, *owner))
             return
 
         def work(conn: Connection) -> None:
             schedulable.lock(conn, [device_id])
+            owed_releases.discard(conn, *owner)
             allocator = self._joint.inside(conn)
             if not device_networks.wired(conn, device_id, [network_id]):
                 allocator.release_owner(owner, actor=ACTOR)

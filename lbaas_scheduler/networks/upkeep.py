@@ -11,12 +11,16 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.allocator.core.requests import Owner
 from lbaas_scheduler.allocator.manager import ResourceAllocator
-from lbaas_scheduler.db import device_networks, vips
+from lbaas_scheduler.db import device_networks, owed_releases, restores, vips
 from lbaas_scheduler.db.session import Database
-from lbaas_scheduler.networks.address_pools import VIP
+from lbaas_scheduler.networks.address_pools import ACTOR, VIP
+from lbaas_scheduler.networks.comparison import compare
 from lbaas_scheduler.networks.segments import WIRING, Segments, device_and_network, owner_of
 
 LOG = logging.getLogger(__name__)
+
+OWED_AT_ONCE = 100
+"""Releases that are made good in one cycle."""
 
 
 class OwnerProbe:
@@ -27,7 +31,7 @@ class OwnerProbe:
 
     def __call__(self, owner: Owner) -> bool | None:
         """None = not one of ours."""
-        return self._database.read(lambda conn: self._lives(conn, owner))
+        return self._database.read(lambda conn: self._lives(conn, owner) or _if_sure(conn, owner))
 
     def _lives(self, conn: Connection, owner: Owner) -> bool | None:
         if owner.type == VIP:
@@ -44,13 +48,19 @@ class Census:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._living: frozenset[Owner] | None = None
+        self._is_sure = True
 
     def __call__(self, owner: Owner) -> bool | None:
         if owner.type not in (VIP, WIRING):
             return None
         if self._living is None:
-            self._living = self._database.read(_living)
-        return owner in self._living
+            self._living, self._is_sure = self._database.read(lambda conn: (_living(conn), restores.started_at(conn) is None))
+        return owner in self._living or (False if self._is_sure else None)
+
+
+def _if_sure(conn: Connection, owner: Owner) -> bool | None:
+    """Of an owner that is not here: False, but during a restore, when it may serve without being known here."""
+    return False if owner.type in (VIP, WIRING) and restores.started_at(conn) is None else None
 
 
 def _living(conn: Connection) -> frozenset[Owner]:
@@ -84,7 +94,18 @@ class Upkeep:
         return (self.settle, self.give_back_what_is_lost)
 
     def settle(self) -> None:
+        """Also what is owed by servers that have died since.
+
+        :raises StoreUnavailable: the allocator's store does not answer; the rest is given back later.
+        """
         self._segments.settle()
+        for kind, owner_id in self._database.read(lambda conn: owed_releases.oldest(conn, OWED_AT_ONCE)):
+            owner = Owner(kind, owner_id)
+            if kind == WIRING:
+                self._segments.settle_owed(owner)
+                continue
+            self._allocator.release_owner(owner, actor=ACTOR)
+            self._database.write(lambda conn, owner=owner: owed_releases.discard(conn, *owner))  # type: ignore[misc]
 
     def give_back_what_is_lost(self) -> None:
         options = self._conf.allocator
@@ -92,6 +113,10 @@ class Upkeep:
         if not interval or self._monotonic() - self._last < interval:
             return
         self._last = self._monotonic()
+        for text in compare(self._database, self._allocator, repair=True):
+            LOG.error("%s; look which of them serves, and delete the other", text)
+        if self._database.read(restores.started_at) is not None:
+            return  # who is not here may live all the same
         report = self._allocator.reconcile(
             Census(self._database),
             dry_run=False,

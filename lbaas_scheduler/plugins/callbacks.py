@@ -14,11 +14,11 @@ from typing import Any, Protocol, TypeVar
 import oslo_messaging
 import sqlalchemy as sa
 
-from lbaas_scheduler.db import deployments, device_agents, devices
+from lbaas_scheduler.db import deployments, device_agents, devices, restores
 from lbaas_scheduler.db.deployments import DeploymentRow
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain.deployments import Deployment, Result, VipStats
-from lbaas_scheduler.errors import InvalidRequest, LBaaSError, Unavailable
+from lbaas_scheduler.errors import InvalidRequest, KeptForRestore, LBaaSError, Unavailable
 from lbaas_scheduler.plugins.agents import AgentDirectory
 from lbaas_scheduler.plugins.casts import Documents, LoadsWirings, build_each
 from lbaas_scheduler.rpc import topics
@@ -134,7 +134,28 @@ class AgentCallbacks:
                 for vip_id, vip in sorted(vips.items())
             ]
 
-        return [to_document(deployment) for deployment in self._database.read(work)]
+        found = self._database.read(work)
+        if len(found) < max(1, len(vip_ids)):
+            self._keep_unknown(host, device_id, vip_ids)
+        return [to_document(deployment) for deployment in found]
+
+    def _keep_unknown(self, host: str, device_id: str, vip_ids: Sequence[str]) -> None:
+        """Agents remove what is not in an answer, and spare what they get an error for, until it stands alone.
+
+        :raises KeptForRestore: a restore is under way, and one of the VIPs, or the device, is not in the database.
+        """
+
+        def unknown(conn: sa.Connection) -> set[str]:
+            under_way = restores.started_at(conn) is not None
+            return restores.unknown_of(conn, device_id, vip_ids) if under_way else set()
+
+        missing = self._database.read(unknown)
+        if not missing:
+            return
+        kept = self._database.write(lambda conn: restores.note(conn, host, device_id, missing))
+        if kept:
+            what = f"VIP {min(kept)}" if kept != {""} else "anything"
+            raise KeptForRestore(what=what, device_id=device_id)
 
     @_expecting
     def report_results(self, context: Any, host: str, results: Mapping[str, Sequence[Any]]) -> None:

@@ -11,7 +11,7 @@ from lbaas_scheduler.agent.contact import Contact
 from lbaas_scheduler.agent.resync import Resync
 from lbaas_scheduler.agent.stats import Stats
 from lbaas_scheduler.domain.deployments import Version
-from lbaas_scheduler.errors import DriverError, Unavailable
+from lbaas_scheduler.errors import DriverError, KeptForRestore, Unavailable
 from tests.agent_side import HOST, DirectServerAPI, Servers, deployment, device, sealed
 from tests.rig.waiting import wait_for
 
@@ -261,6 +261,27 @@ def test_a_remote_device_that_is_no_longer_ours_is_forgotten_and_left_as_it_is(a
     wait_for(lambda: not agent.workers.held())
     assert agent.stub.called("forget") == [()]
     assert deployed(agent) == {"v1": (1, 1)}
+
+
+def test_what_a_restored_database_does_not_know_stays_until_it_is_decided(agent):
+    """A VIP on a device that is ours, and a whole device."""
+    agent.servers.assign(device("ours", "local"))
+    agent.local.content |= {"ours": {"new": Version(1, 1)}, "unknown": {"v": Version(1, 1)}}
+
+    def restored(method, arguments):
+        if method == "get_deployments" and (arguments["device_id"] == "unknown" or "new" in arguments["vip_ids"]):
+            raise KeptForRestore(what="it", device_id=arguments["device_id"])
+
+    agent.servers.refuse = restored
+    agent.start()
+    wait_for(agent.workers.ready)
+    wait_for(lambda: agent.servers.calls.count("get_deployments") >= 2)
+    assert not agent.local.called("purge")
+    assert not agent.local.called("remove")
+
+    agent.servers.refuse = lambda *_: None
+    agent.resync.want_all()
+    wait_for(lambda: "unknown" not in agent.local.content and not agent.local.content["ours"])
 
 
 def test_a_device_that_comes_back_between_two_looks_is_kept(agent):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,13 +18,20 @@ from lbaas_scheduler.db import gauges
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.errors import LBaaSError
 
-PING_SECONDS = 2.0
-"""How long the message bus may take."""
+LOG = logging.getLogger(__name__)
+
+LIMIT_SECONDS = 1.5
+"""How long an answer may take, whatever is away. What has not answered by then has failed."""
 
 FRESH_SECONDS = 2.0
 """How long an answer holds: whoever asks without a token must not keep database and bus busy."""
 
 OK = "ok"
+FAILED = "failed"
+UNKNOWN = "unknown"
+
+_ERRORS = (LBaaSError, MessagingException)
+"""What checks say no with. Whoever asks learns that one failed; why is in the log of those who use it."""
 
 
 class Health:
@@ -31,18 +39,26 @@ class Health:
 
     :param ping: raises if no server answers on the bus within so many seconds.
     :param heard_since: an agent that was heard since then counts as alive.
+    :param clock_trouble: what is wrong with this server's clock; "" = nothing.
     """
 
-    def __init__(self, database: Database, ping: Ping, heard_since: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        ping: Ping,
+        heard_since: Callable[[], datetime],
+        clock_trouble: Callable[[], str] = lambda: "",
+    ) -> None:
         self._database = database
-        self._ping = ping
         self._heard_since = heard_since
+        self._clock_trouble = clock_trouble
+        self._probes = {"database": _Probe("database", self._ask_database), "bus": _Probe("bus", lambda: ping(LIMIT_SECONDS))}
         self._lock = threading.Lock()
         self._until = 0.0
         self._answer: dict[str, Any] = {}
 
     def check(self) -> dict[str, Any]:
-        """``{"status": "ok" or "failed", "checks": {database, bus, agents}}``.
+        """``{"status": "ok" or "failed", "checks": {database, bus, clock, agents}}``, within :data:`LIMIT_SECONDS`.
 
         Without agents the API still works, and so does what is deployed: their number is shown, and fails nothing.
         """
@@ -53,30 +69,57 @@ class Health:
             return self._answer
 
     def _ask(self) -> dict[str, Any]:
-        checks = {"database": _outcome(self._ask_database), "bus": _outcome(self._ask_bus)}
-        status = OK if all(outcome == OK for outcome in checks.values()) else "failed"
-        return {"status": status, "checks": {**checks, "agents": self._agents() if checks["database"] == OK else "unknown"}}
+        deadline = time.monotonic() + LIMIT_SECONDS
+        for probe in self._probes.values():
+            probe.begin()
+        found = {name: probe.outcome(deadline) for name, probe in self._probes.items()}
+        checks = {name: OK if outcome is not None else FAILED for name, outcome in found.items()}
+        checks["clock"] = FAILED if self._clock_trouble() else OK
+        status = OK if all(outcome == OK for outcome in checks.values()) else FAILED
+        return {"status": status, "checks": {**checks, "agents": UNKNOWN if found["database"] is None else found["database"]}}
 
-    def _ask_database(self) -> None:
-        self._database.glance(lambda conn: conn.execute(sa.select(1)))
+    def _ask_database(self) -> Mapping[str, int]:
+        """Whether it takes writes, too: after a failover the present server may be one that only reads."""
+        return self._database.try_write(self._look)
 
-    def _ask_bus(self) -> None:
-        self._ping(PING_SECONDS)
+    def _look(self, conn: sa.Connection) -> Mapping[str, int]:
+        gauges.write_nothing(conn)
+        return gauges.agents_by_state(conn, self._heard_since())
 
-    def _agents(self) -> Any:
+
+class _Probe:
+    """One check, in a thread of its own: what is away may let it hang for minutes. Meanwhile no second one is begun.
+
+    :param ask: raises one of :data:`_ERRORS` if what it asks is not well.
+    """
+
+    def __init__(self, name: str, ask: Callable[[], object]) -> None:
+        self._name = name
+        self._ask = ask
+        self._thread: threading.Thread | None = None
+        self._found: object = None
+
+    def begin(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._found = None
+            self._thread = threading.Thread(target=self._run, name=f"health-{self._name}", daemon=True)
+            self._thread.start()
+
+    def outcome(self, deadline: float) -> Any:
+        """:returns: what the check gave, or True; None = it failed, or has not ended by ``deadline``."""
+        if self._thread is not None:
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+        return self._found
+
+    def _run(self) -> None:
         try:
-            return self._database.glance(lambda conn: gauges.agents_by_state(conn, self._heard_since()))
-        except LBaaSError:
-            return "unknown"
-
-
-def _outcome(check: Callable[[], None]) -> str:
-    """Whoever asks learns that it failed; why is in the log of those who use it."""
-    try:
-        check()
-    except (LBaaSError, MessagingException):
-        return "failed"
-    return OK
+            found = self._ask()
+        except _ERRORS:
+            return
+        except Exception:
+            LOG.exception("The health check of %s failed", self._name)
+            return
+        self._found = True if found is None else found
 
 
 def _health(call: Call) -> Raw:
@@ -86,14 +129,21 @@ def _health(call: Call) -> Raw:
 
 _ANSWER = {
     "type": "object",
-    "properties": {"status": {"enum": [OK, "failed"]}, "checks": {"type": "object"}},
+    "properties": {"status": {"enum": [OK, FAILED]}, "checks": {"type": "object"}},
     "required": ["status", "checks"],
 }
 HEALTH = Operation(
     run=_health,
     rule=None,
-    summary="Say whether this server can do its work",
+    summary="Say whether this server is ready: whether it can do its work now",
     tag="Operations",
     gives=_ANSWER,
     also={503: _ANSWER},
+)
+LIVE = Operation(
+    run=lambda _call: {"status": OK},
+    rule=None,
+    summary="Say whether this server lives: one that does not answer is to be restarted, one that is not ready is not",
+    tag="Operations",
+    gives={"type": "object", "properties": {"status": {"enum": [OK]}}, "required": ["status"]},
 )

@@ -68,6 +68,7 @@ ROUTES: Mapping[str, Methods] = {
     "/": {"GET": catalogue.VERSIONS},
     "/openapi.json": {"GET": OPENAPI},
     "/healthcheck": {"GET": health.HEALTH},
+    "/healthcheck/live": {"GET": health.LIVE},
     "/metrics": {"GET": metrics.METRICS},
     "/v2.0": {"GET": catalogue.RESOURCES},
     "/v2.0/extensions": {"GET": catalogue.EXTENSION_INDEX},

@@ -28,6 +28,7 @@ from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.devices.assignments import Assignments
 from lbaas_scheduler.devices.registry import Registry
 from lbaas_scheduler.devices.secrets import Vault
+from lbaas_scheduler.domain.clock import DATABASE_CLOCK
 from lbaas_scheduler.errors import ConfigurationError
 from lbaas_scheduler.networks.local import LocalConnector
 from lbaas_scheduler.networks.registry import NetworkRegistry
@@ -184,6 +185,7 @@ def rest_application(plant: Plant, ping: Ping) -> Wsgi:
     :raises ConfigurationError: a service plugin that it serves is not loaded, or what checks tokens cannot be set up.
     """
     parts = plant.parts
+    clock_trouble = lambda: DATABASE_CLOCK.trouble(parts.conf.scheduler.max_clock_difference_seconds)  # noqa: E731
     return rest_api.build(
         Services(
             conf=parts.conf,
@@ -195,7 +197,7 @@ def rest_application(plant: Plant, ping: Ping) -> Wsgi:
             allocator=parts.allocator,
             resources=plant.resources,
             meters=plant.meters,
-            health=Health(parts.database, ping, plant.assignments.heard_since),
+            health=Health(parts.database, ping, plant.assignments.heard_since, clock_trouble),
             heard_since=plant.assignments.heard_since,
         )
     )

@@ -45,8 +45,9 @@ class _Meter:
         self._clock = clock
         self._due = 0.0
 
-    def connected(self, dbapi_connection: Any, _record: Any) -> None:
-        self._measure(dbapi_connection)
+    def connected(self, _dbapi_connection: Any, _record: Any) -> None:
+        # Another server may be behind it. Asked when it is taken: a pool closes no connection that fails before.
+        self._due = 0.0
 
     def taken(self, dbapi_connection: Any, _record: Any, _proxy: Any) -> None:
         if time.monotonic() >= self._due:

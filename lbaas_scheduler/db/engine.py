@@ -14,11 +14,11 @@ from oslo_config import cfg
 from oslo_db.sqlalchemy import enginefacade
 from sqlalchemy import event, pool
 from sqlalchemy.dialects import plugins
-from sqlalchemy.engine import URL, Connection, CreateEnginePlugin, Engine, make_url
+from sqlalchemy.engine import URL, Connection, CreateEnginePlugin, Engine, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, InvalidRequestError, NoSuchModuleError
 
 from lbaas_scheduler.conf import database as options
-from lbaas_scheduler.db import database_clock
+from lbaas_scheduler.db import database_clock, faults
 from lbaas_scheduler.errors import ConfigurationError
 
 BEGIN = "lbaas_scheduler_begin"
@@ -71,6 +71,7 @@ class ShortTransactions(CreateEnginePlugin):
             event.listen(engine, "before_cursor_execute", _refuse_writes)
             engine.dialect.do_rollback = _roll_back  # type: ignore[method-assign]
         database_clock.listen(engine)
+        event.listen(engine, "handle_error", _give_up_useless)
 
 
 plugins.register("lbaas_scheduler_short_transactions", __name__, "ShortTransactions")
@@ -166,6 +167,14 @@ def _refuse_writes(connection: Connection, _cursor: Any, statement: str, *_rest:
 def _roll_back(dbapi_connection: Any) -> None:
     if dbapi_connection.server_status & _IN_TRANSACTION:
         dbapi_connection.rollback()
+
+
+def _give_up_useless(context: ExceptionContext) -> None:
+    # As if it were lost: SQLAlchemy then makes all older connections of the pool anew, and oslo.db says what Database repeats.
+    connection = context.connection
+    writing = connection is not None and not connection.get_execution_options().get("postgresql_readonly")
+    if faults.is_of_no_use(context.original_exception, writing):
+        context.is_disconnect = True
 
 
 def _set_pragmas(dbapi_connection: Any, _record: Any) -> None:

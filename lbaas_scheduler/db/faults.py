@@ -43,6 +43,19 @@ POSTGRESQL_STATES = frozenset(
         "57P03",  # cannot_connect_now: starting up or shutting down
     }
 )
+MYSQL_READ_ONLY = frozenset(
+    {
+        1036,  # table is read only (innodb_read_only)
+        1290,  # running with --read-only
+        1792,  # cannot execute statement in a READ ONLY transaction
+        1836,  # running in read-only mode
+        1874,  # InnoDB is in read only mode
+    }
+)
+POSTGRESQL_READ_ONLY = "25006"
+POSTGRESQL_OUTDATED = "0A000"
+"""feature_not_supported: a standby is asked to write, or what a connection prepared no longer fits the schema."""
+
 MYSQL_REFUSALS = frozenset({1044, 1045, 1049, 1698})  # access denied (user, database, plugin), unknown database
 
 # A connection that PostgreSQL refuses has no SQLSTATE in psycopg; these refusals do not pass by themselves.
@@ -68,6 +81,20 @@ def is_transient(error: BaseException) -> bool:
     return False
 
 
+def is_of_no_use(orig: BaseException, writing: bool) -> bool:
+    """Whether a driver's error tells of a connection that works and is of no use, as all that were made before it: after a
+    failover it leads to a server that takes no writes, or it remembers a schema that is gone.
+
+    :param writing: the transaction may write. Of others PostgreSQL says "read-only" by our own wish.
+    """
+    if isinstance(orig, sqlite3.OperationalError):
+        return writing and _primary_code(orig) == sqlite3.SQLITE_READONLY
+    if isinstance(_code(orig), int):
+        return writing and _code(orig) in MYSQL_READ_ONLY
+    state = getattr(orig, "sqlstate", None)
+    return state == POSTGRESQL_OUTDATED or (writing and state == POSTGRESQL_READ_ONLY)
+
+
 def is_refused(error: BaseException) -> bool:
     """Whether the database cannot be entered with what ``[database] connection`` says: wrong user, password, name, or folder."""
     if isinstance(error, exception.DBNonExistentDatabase):
@@ -87,9 +114,7 @@ def first_line(error: BaseException) -> str:
 
 def _is_transient_in_driver(orig: Any) -> bool:
     if isinstance(orig, sqlite3.OperationalError):
-        # The low byte is the primary code; the rest tells variants such as SQLITE_BUSY_SNAPSHOT apart.
-        primary = getattr(orig, "sqlite_errorcode", 0) & 0xFF
-        return primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        return _primary_code(orig) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     if isinstance(_code(orig), int):
         return _code(orig) in MYSQL_CODES
     if getattr(orig, "sqlstate", None):
@@ -100,6 +125,11 @@ def _is_transient_in_driver(orig: Any) -> bool:
 
 def _is_refused_by_postgresql(orig: Any) -> bool:
     return getattr(orig, "sqlstate", "") is None and any(refusal in str(orig) for refusal in POSTGRESQL_REFUSALS)
+
+
+def _primary_code(orig: sqlite3.Error) -> int:
+    # In the low byte; the rest tells variants such as SQLITE_BUSY_SNAPSHOT apart.
+    return getattr(orig, "sqlite_errorcode", 0) & 0xFF
 
 
 def _code(orig: Any) -> object:

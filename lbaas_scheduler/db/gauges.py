@@ -55,6 +55,11 @@ def _repaired(configurations: Any) -> int:
     return number if isinstance(number, int) else 0
 
 
+def write_nothing(conn: Connection) -> None:
+    """Change no row. A database that takes no writes refuses that as well."""
+    conn.execute(sa.update(agents).where(agents.c.id.is_(None)).values(description=agents.c.description))
+
+
 def allocations(conn: Connection) -> dict[tuple[str, str], int]:
     """(Pool's id, status) → how many values; those that other values brought with them are not counted."""
     columns = allocator_allocations.c

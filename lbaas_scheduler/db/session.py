@@ -88,8 +88,8 @@ class Database:
         """Run ``work`` in one transaction: committed when it returns, rolled back when it raises.
 
         The whole of ``work`` is run again after a deadlock, a serialisation failure, a lock time-out or a lost connection, so it
-        must do nothing but SQL. The answer to a COMMIT can get lost, too: ``work`` may find that it was done already, and rows
-        are keyed so that it notices.
+        must do nothing but SQL. A connection to a server that takes no writes, as a failover may leave it, counts as lost. The
+        answer to a COMMIT can get lost, too: ``work`` may find that it was done already, and rows are keyed so that it notices.
 
         :raises Unavailable: such an error did not pass within ``[database] db_max_retries``.
         :raises ConfigurationError: the server lets us in by no means: wrong user, password or name.
@@ -118,6 +118,16 @@ class Database:
         """
         try:
             return self._read_once(work)
+        except _FAULTS as error:
+            raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
+
+    def try_write(self, work: Callable[[Connection], T]) -> T:
+        """As :meth:`write`, but tried once.
+
+        :raises Unavailable: the database is away, or takes no writes.
+        """
+        try:
+            return self._write_once(work)
         except _FAULTS as error:
             raise Unavailable(dependency="The database", reason=faults.first_line(error)) from error
 

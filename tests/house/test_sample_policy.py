@@ -56,6 +56,7 @@ def test_only_what_tells_nothing_of_anybody_is_for_everybody():
         "/v2.0",
         "/openapi.json",
         "/healthcheck",
+        "/healthcheck/live",
         "/metrics",
         "/fleet",  # an empty page: what it shows it asks for, with the token of whoever looks at it
         "/v2.0/extensions",

@@ -16,7 +16,7 @@ from tests.functional.api.house import ADMIN, ANNE, House
 MANY = 500
 MOST_STATEMENTS = 10
 
-SHORT = ("/", "/v2.0", "/v2.0/extensions", "/v2.0/resources/keys", "/v2.0/resources/check")
+SHORT = ("/", "/healthcheck/live", "/v2.0", "/v2.0/extensions", "/v2.0/resources/keys", "/v2.0/resources/check")
 """Lists of what the code has, in no database; and of what is wrong, which is nothing."""
 
 NO_LISTS = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -12,9 +14,12 @@ from oslo_messaging import MessageDeliveryFailure
 
 from lbaas_scheduler.api.health import Health
 from lbaas_scheduler.db.models import agents
+from lbaas_scheduler.domain.clock import DATABASE_CLOCK, utcnow
 from lbaas_scheduler.errors import Unavailable
+from tests.database import open_database
 from tests.factories import add_agent
 from tests.functional.api.house import ADMIN, House
+from tests.rig.waiting import wait_for
 
 NOBODY: dict[str, str] = {"X-Roles": ""}
 
@@ -31,7 +36,7 @@ def test_a_healthy_server_says_so_to_everybody(house: House) -> None:
     answer = house.get("/healthcheck", NOBODY)
     assert answer.status_code == 200
     agents = {"alive": 1, "dead": 0, "disabled": 0}
-    assert answer.json == {"status": "ok", "checks": {"database": "ok", "bus": "ok", "agents": agents}}
+    assert answer.json == {"status": "ok", "checks": {"database": "ok", "bus": "ok", "clock": "ok", "agents": agents}}
 
 
 def test_a_server_whose_bus_is_away_is_not_healthy(house: House) -> None:
@@ -48,11 +53,68 @@ def test_a_server_whose_database_is_away_is_not_healthy(house: House, monkeypatc
     def away(_work: Any) -> Any:
         raise Unavailable(dependency="The database", reason="gone")
 
+    monkeypatch.setattr(house.database, "try_write", away)
     monkeypatch.setattr(house.database, "glance", away)
     answer = house.get("/healthcheck", NOBODY)
     assert answer.status_code == 503
-    assert answer.json == {"status": "failed", "checks": {"database": "failed", "bus": "ok", "agents": "unknown"}}
+    checks = {"database": "failed", "bus": "ok", "clock": "ok", "agents": "unknown"}
+    assert answer.json == {"status": "failed", "checks": checks}
+    assert house.get("/healthcheck/live", NOBODY).json == {"status": "ok"}, "to restart it would help nobody"
     assert metrics(house)["lbaas_scheduler_database_up"] == 0
+
+
+def test_a_server_whose_clock_is_wrong_is_not_healthy(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DATABASE_CLOCK, "ahead_seconds", 600.0)
+    answer = house.get("/healthcheck", NOBODY)
+    assert (answer.status_code, answer.json["checks"]["clock"]) == (503, "failed")
+
+
+@pytest.mark.parametrize("hanging", ["database", "bus", "both"])
+def test_what_hangs_has_failed_within_two_seconds_and_is_asked_once(
+    house: House, monkeypatch: pytest.MonkeyPatch, hanging: str
+) -> None:
+    back, asked = threading.Event(), []
+
+    def hang(*_: Any) -> None:
+        asked.append(1)
+        back.wait(30)
+
+    if hanging != "bus":
+        monkeypatch.setattr(house.database, "try_write", hang)
+    ping = hang if hanging != "database" else lambda _seconds: None
+    monkeypatch.setattr("lbaas_scheduler.api.health.FRESH_SECONDS", 0.0)
+    health = Health(house.database, ping, house.plant.assignments.heard_since)
+    try:
+        for _ in range(2):
+            began = time.monotonic()
+            answer = health.check()
+            assert time.monotonic() - began < 2
+            failed = {name for name, outcome in answer["checks"].items() if outcome == "failed"}
+            assert failed == ({"database", "bus"} if hanging == "both" else {hanging})
+        assert len(asked) == (2 if hanging == "both" else 1)
+    finally:
+        back.set()
+    wait_for(lambda: health.check()["checks"]["bus"] == "ok", 10, "the bus to be well again")
+
+
+@pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)
+def test_a_server_whose_database_takes_no_writes_is_not_ready(database_url: str) -> None:
+    database = open_database(database_url)
+    health = Health(database, lambda _seconds: None, utcnow)
+    assert health.check()["status"] == "ok"
+    read_only = "SET default_transaction_read_only = on" if "postgresql" in database_url else "SET SESSION tx_read_only = 1"
+
+    def demote(connection: Any, _record: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(read_only)
+        connection.commit()
+
+    database.dispose()
+    sa.event.listen(database.engine, "connect", demote)
+    health = Health(database, lambda _seconds: None, utcnow)
+    answer = health.check()
+    assert (answer["status"], answer["checks"]["database"]) == ("failed", "failed")
+    database.dispose()
 
 
 def test_an_answer_holds_for_a_moment(house: House) -> None:

@@ -10,7 +10,7 @@ import pytest
 from oslo_db import exception
 from sqlalchemy import exc
 
-from lbaas_scheduler.db.faults import is_refused, is_transient
+from lbaas_scheduler.db.faults import is_of_no_use, is_refused, is_transient
 
 
 def sqlalchemy_error(orig: Exception) -> exc.OperationalError:
@@ -81,3 +81,25 @@ def test_is_a_refusal(error: Exception) -> None:
 @pytest.mark.parametrize("error", [sqlalchemy_error(psycopg.errors.UndefinedTable('"t" does not exist')), KeyError()], ids=repr)
 def test_is_no_refusal(error: Exception) -> None:
     assert not is_refused(error)
+
+
+READ_ONLY = [
+    *(pymysql.err.OperationalError(code, "text") for code in (1036, 1290, 1792, 1836, 1874)),
+    psycopg.errors.ReadOnlySqlTransaction("text"),
+    sqlite_error(sqlite3.SQLITE_READONLY),
+]
+
+
+@pytest.mark.parametrize("error", READ_ONLY, ids=repr)
+def test_a_server_that_takes_no_writes_is_of_no_use_to_who_writes_and_a_mistake_of_who_reads(error: Exception) -> None:
+    assert (is_of_no_use(error, True), is_of_no_use(error, False)) == (True, False)
+
+
+def test_what_was_prepared_for_another_schema_is_of_no_use_to_anybody() -> None:
+    error = psycopg.errors.FeatureNotSupported("text")
+    assert (is_of_no_use(error, True), is_of_no_use(error, False)) == (True, True)
+
+
+@pytest.mark.parametrize("error", [ValueError(), pymysql.err.OperationalError(1213, "text"), psycopg.errors.UniqueViolation("x")])
+def test_other_errors_tell_nothing_of_the_connection(error: Exception) -> None:
+    assert not is_of_no_use(error, True)

@@ -45,6 +45,7 @@ from lbaas_scheduler.plugins.fleet.build import build_fleet
 from lbaas_scheduler.plugins.fleet.starting import Requests
 from lbaas_scheduler.plugins.foreign_agents import ForeignAgents
 from lbaas_scheduler.plugins.loadbalancer import documents
+from lbaas_scheduler.plugins.loadbalancer.finishing import Finishing
 from lbaas_scheduler.plugins.loadbalancer.plugin import LoadBalancerPlugin
 from lbaas_scheduler.plugins.loadbalancer.reports import Reports
 from lbaas_scheduler.plugins.outbox import Outbox
@@ -162,6 +163,7 @@ def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
     cast = parts.caster.cast
     callbacks = AgentCallbacks(parts.database, parts.agents, reports, documents.load, parts.connector.wirings, cast=cast)
     fleet = parts.fleet
+    finishing = Finishing(parts.database, parts.connector, parts.caster)
     reconciler = Reconciler(
         parts.database,
         parts.caster,
@@ -169,7 +171,7 @@ def build(conf: cfg.ConfigOpts, transport: oslo_messaging.Transport) -> Server:
         reports,
         conf,
         breaker=fleet.breaker,
-        more=(*fleet.mover.steps(), *_upkeep(parts)),
+        more=(*fleet.mover.steps(), *_upkeep(parts), finishing.finish_what_nobody_answers_for),
     )
     rest = RestServer(conf, rest_application(plant, Pinger(transport).ping)) if conf.api.enabled else None
     endpoints = [AllocatorEndpoint(plant.resources)]

@@ -100,17 +100,21 @@ def mark_removal(conn: sa.Connection, resource_ids: Collection[str], due_at: dat
     return sum(_change_all(conn, removal, *of(ids, device_id)) for ids in chunks(resource_ids))
 
 
-def settle(conn: sa.Connection, resource_id: str, device_id: str, version: Version) -> bool:
+def settle(conn: sa.Connection, resource_id: str, device_id: str, version: Version, retry_at: datetime | None = None) -> bool:
     """An agent confirmed a version.
 
+    :param retry_at: not all of it is as it should be, and it is cast again: then, or when it is due anyhow, with back-off.
     :returns: whether this is the desired state, so that statuses may follow. False: something newer is on its way, or the epoch
         is an old one: the statuses stay.
     """
     row = (*of([resource_id], device_id), deployments.c.epoch == version.epoch)
+    next_try = (
+        {"due_at": None, "attempts": 0} if retry_at is None else {"due_at": sa.func.coalesce(deployments.c.due_at, retry_at)}
+    )
     settled = (
         sa.update(deployments)
         .where(*row, deployments.c.desired_revision == version.revision)
-        .values(applied_revision=version.revision, due_at=None, attempts=0, pending_since=None, error="")
+        .values(applied_revision=version.revision, pending_since=None, error="", **next_try)
     )
     if conn.execute(settled).rowcount:
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from sqlalchemy.engine import Connection
@@ -114,7 +114,9 @@ class Reports:
             return _fail(conn, device_id, result, result.error, role)
         if result.removed:
             return self._remove(conn, device_id, result)
-        if not deployments.settle(conn, result.vip_id, device_id, result.version):
+        # What failed of it is worth another try, as the whole would be.
+        retry_at = _retry_at() if result.object_errors else None
+        if not deployments.settle(conn, result.vip_id, device_id, result.version, retry_at):
             return _stale(conn, device_id, result)
         arrived = role == moves.TARGET and moves.arrive(conn, result.vip_id, device_id)
         if arrived or not role:
@@ -187,9 +189,12 @@ def description(text: str) -> str:
     return clean if len(clean) <= MAX_DESCRIPTION else f"{clean[: MAX_DESCRIPTION - 1]}…"
 
 
+def _retry_at() -> datetime:
+    return utcnow() + timedelta(seconds=RETRY_SECONDS)
+
+
 def _fail(conn: Connection, device_id: str, result: Result, error: str, role: str) -> _Fate:
-    retry_at = utcnow() + timedelta(seconds=RETRY_SECONDS)
-    if not deployments.fail(conn, result.vip_id, device_id, result.version, description(error), retry_at):
+    if not deployments.fail(conn, result.vip_id, device_id, result.version, description(error), _retry_at()):
         return _stale(conn, device_id, result)
     if role:
         # Where the VIP lives it is as well as it was: this is no matter of its tenant's.

@@ -44,7 +44,7 @@ def test_what_failed_is_applied_anew_as_if_it_had_just_been_asked_for(any_house:
     row = house.database.read(lambda conn: deployments.get(conn, vip["id"]))
     assert row is not None
     assert (row.attempts, row.error, row.pending_since is not None, row.due_at is not None) == (0, "", True, True)
-    assert house.agents.casts[-1] == ("update_vip", vip["id"])
+    assert house.agents.casts[-1] == ("create_vip", vip["id"])
 
     # It still does not answer: what is pending may be reset as well.
     house.agents.idle, house.agents.error = False, None

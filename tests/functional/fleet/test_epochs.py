@@ -7,9 +7,10 @@ from collections import Counter
 import pytest
 import sqlalchemy as sa
 
-from lbaas_scheduler.db import deployments, epochs, renewals
+from lbaas_scheduler.db import deployments, epochs, renewals, unowed
 from lbaas_scheduler.db.fleet_models import epochs as table
 from lbaas_scheduler.db.models import deployments as deployment_table
+from lbaas_scheduler.db.models import vips
 from lbaas_scheduler.domain.clock import utcnow
 from lbaas_scheduler.domain.deployments import Result, Version
 from tests.functional.fleet.lab import ADMIN, TENANT, Lab
@@ -166,3 +167,15 @@ def test_a_failure_that_is_reported_twice_does_not_put_the_next_try_off(lab: Lab
     lab.agents._report("host-a", lab.ids["a"], Result(vip_id, version, "full"))
     assert lab.rows(vip_id)["a"].due_at == due
     assert lab.database.read(lambda conn: deployments.overdue(conn, utcnow(), 9)) == []
+
+
+def test_a_device_that_never_lets_go_hides_no_vip_that_waits_for_nobody(any_lab: Lab) -> None:
+    lab = any_lab
+    vip_id = lab.vip(on="a")
+    lab.move(vip_id, to="b")
+    lab.agents.silent.add(lab.ids["a"])
+    lab.agents.work()
+    assert lab.database.read(lambda conn: unowed.vip_ids(conn, 9)) == []
+    stuck = sa.update(vips).values(status="PENDING_UPDATE")
+    lab.database.write(lambda conn: conn.execute(stuck))
+    assert lab.database.read(lambda conn: unowed.vip_ids(conn, 9)) == [vip_id]

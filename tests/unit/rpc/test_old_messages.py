@@ -65,7 +65,7 @@ def test_whatever_is_sent_today_has_all_that_a_reader_of_release_1_0_may_want() 
     agents.change_vips("host-1", [VipChange("create_vip", {"device": document, "deployment": deployment})])
     agents.resync("host-1", "device-1")
     agents.agent_updated("host-1", True)
-    Heartbeat("host-1", servers, None, ["stub"], lambda: 1).beat()  # type: ignore[arg-type]
+    Heartbeat("host-1", servers, None, ["stub"], lambda: {"devices": 1}).beat()  # type: ignore[arg-type]
     servers.get_devices("host-1")
     servers.list_desired("host-1", "device-1", None, 100)
     servers.get_deployments("host-1", "device-1", ["vip-1"])

@@ -7,6 +7,7 @@ from typing import Any
 import oslo_messaging
 import pytest
 
+from lbaas_scheduler.agent.contact import Contact
 from lbaas_scheduler.agent.heartbeat import Heartbeat
 from lbaas_scheduler.domain.deployments import Deployment, MemberHealth, Result, Version, VipStats
 from lbaas_scheduler.rpc import topics
@@ -65,7 +66,7 @@ def test_whatever_is_sent_today_has_all_that_a_reader_of_release_1_0_may_want() 
     agents.change_vips("host-1", [VipChange("create_vip", {"device": document, "deployment": deployment})])
     agents.resync("host-1", "device-1")
     agents.agent_updated("host-1", True)
-    Heartbeat("host-1", servers, None, ["stub"], lambda: {"devices": 1}).beat()  # type: ignore[arg-type]
+    Heartbeat("host-1", servers, Contact(lambda: None), ["stub"], lambda: {"devices": 1}).beat()
     servers.get_devices("host-1")
     servers.list_desired("host-1", "device-1", None, 100)
     servers.get_deployments("host-1", "device-1", ["vip-1"])

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from lbaas_scheduler import extensions
 from lbaas_scheduler.agent.service import AgentService
-from lbaas_scheduler.cmd.signals import Signals
+from lbaas_scheduler.cmd.signals import Signals, leave_soon
 from lbaas_scheduler.conf import loading
 from lbaas_scheduler.devices.secrets import Vault
 from lbaas_scheduler.errors import ConfigurationError
@@ -34,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     service.start()
     signals.wait_for_end(conf)
     service.stop()
+    leave_soon()
     return 0
 
 

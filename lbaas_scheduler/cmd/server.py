@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 
 from lbaas_scheduler.cmd import wiring
-from lbaas_scheduler.cmd.signals import Signals
+from lbaas_scheduler.cmd.signals import Signals, leave_soon
 from lbaas_scheduler.conf import loading
 from lbaas_scheduler.errors import LBaaSError
 from lbaas_scheduler.rpc.transport import get_transport
@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     LOG.info("Server %s runs", conf.host)
     signals.wait_for_end(conf)
     server.stop()
+    leave_soon()
     return 0
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import signal
+import threading
 
 from oslo_config import cfg
 
@@ -14,6 +16,9 @@ from lbaas_scheduler.errors import ConfigurationError
 LOG = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
+
+LEAVE_SECONDS = 2.0
+"""How long the interpreter may take to end by itself: it waits for every thread that is no daemon."""
 
 CAUGHT = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -39,6 +44,24 @@ class Signals:
                 return self._came.get(timeout=LOOK_SECONDS)
             except queue.Empty:
                 continue
+
+
+def leave_soon(seconds: float = LEAVE_SECONDS) -> None:
+    """All that had to be done is done: end the process by then with exit code 0, whoever still waits.
+
+    oslo.messaging answers a caller again and again for as long as the broker is away, in a thread that the interpreter waits for
+    before it ends.
+    """
+    timer = threading.Timer(seconds, _leave)
+    timer.daemon = True
+    timer.start()
+
+
+def _leave() -> None:
+    waiting = [thread.name for thread in threading.enumerate() if not thread.daemon and thread is not threading.main_thread()]
+    LOG.warning("Ending, though these threads still wait: %s", ", ".join(waiting))
+    logging.shutdown()
+    os._exit(0)
 
 
 def _reread(conf: cfg.ConfigOpts) -> None:

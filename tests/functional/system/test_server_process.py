@@ -5,22 +5,32 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import oslo_messaging
 import pytest
 import requests
 import sqlalchemy as sa
+from oslo_messaging.opts import list_opts as messaging_opts
 
 from lbaas_scheduler.db import migration, models
 from lbaas_scheduler.db.session import Database
 from lbaas_scheduler.domain import traits
+from lbaas_scheduler.errors import LBaaSError
+from lbaas_scheduler.rpc.lbaas_api import LoadBalancerClient
+from lbaas_scheduler.rpc.transport import get_transport
+from tests.agent_side import bus_conf
 from tests.database import open_database
 from tests.factories import add_agent, add_devices, new_device
+from tests.functional.system.cluster import ADMIN
 from tests.rig.daemon import Daemon
 from tests.rig.ports import free_port
+from tests.rig.rabbitmq import RabbitMQ
 from tests.rig.waiting import wait_for
 
 CONFIGURATION = """
@@ -102,6 +112,43 @@ def test_a_server_whose_broker_is_away_serves_what_needs_none_and_still_ends(
     assert server.create("networks", "network", name="front")["id"]
     daemon.signal(signal.SIGTERM)
     assert daemon.wait(30) == 0
+
+
+def test_a_server_that_still_owes_an_answer_ends_though_the_broker_is_away(
+    database: Database, sqlite_url: str, tmp_path: Path, spawn: Callable[..., Daemon], own_rabbitmq: RabbitMQ
+) -> None:
+    add_agent(database)
+    add_devices(database, new_device(device_type="patient", traits=traits.STANDARD, extra={"folder": str(tmp_path)}))
+    bus = own_rabbitmq.create_vhost()
+    server = Server(tmp_path, sqlite_url, PATIENT, "[DEFAULT]\ngraceful_shutdown_seconds = 3", bus)
+    daemon = server.run(spawn)
+    network = server.create("networks", "network", name="front", shared=True)
+    subnet = server.create("subnets", "subnet", network_id=network["id"], cidr="10.0.0.0/24")
+    pool = server.create("lb/pools", "pool", subnet_id=subnet["id"], protocol="TCP", lb_method="ROUND_ROBIN")
+    vip = {"subnet_id": subnet["id"], "protocol": "TCP", "protocol_port": 80, "pool_id": pool["id"]}
+    conf = bus_conf(bus)
+    conf.register_opts(dict(messaging_opts())[None])
+    conf.set_override("rpc_response_timeout", 15)
+    transport = get_transport(conf)
+    client = LoadBalancerClient(transport)
+    asked = threading.Thread(target=_ask, args=(client, vip), daemon=True)
+    asked.start()
+    wait_for((tmp_path / "asked").exists, 60, "the placement to be under way")
+    own_rabbitmq.stop()
+    (tmp_path / "answer").touch()
+    wait_for(lambda: database.read(lambda conn: conn.scalar(sa.select(models.vips.c.id))), 30, "the VIP")
+    daemon.signal(signal.SIGTERM)
+    # Three seconds of grace, five for what is to be sent, two for threads that wait: and a slow machine.
+    assert daemon.wait(18) == 0
+    own_rabbitmq.start()  # with a broker, the library closes what it has open
+    asked.join(60)
+    transport.cleanup()
+
+
+def _ask(client: LoadBalancerClient, vip: dict[str, Any]) -> None:
+    """The answer gets lost."""
+    with suppress(LBaaSError, oslo_messaging.MessagingException):
+        client.create_vip(ADMIN, vip)
 
 
 @pytest.mark.usefixtures("database")

@@ -78,7 +78,7 @@ check_interval_seconds = 3
 drivers = fake
 report_interval_seconds = 1
 stats_interval_seconds = 2
-resync_interval_seconds = 30
+resync_interval_seconds = 0
 state_path = {folder}/{name}
 
 [fake]

@@ -13,7 +13,7 @@ from tests.functional.chaos.client import Answer, Http
 from tests.functional.chaos.ledger import MAYBE, THERE, Entry, Ledger
 
 LB = "/v2.0/lb"
-PAUSE = (0.05, 0.5)
+PAUSE = (0.02, 0.3)
 POOLS, MEMBERS, MONITORS = 7, 4, 2
 METHODS = ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP")
 

@@ -18,7 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from lbaas_scheduler.db.chunks import chunks
-from lbaas_scheduler.db.models import deployments
+from lbaas_scheduler.db.models import deployments, vips
 from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.deployments import Version
 
@@ -83,6 +83,13 @@ def bump(conn: sa.Connection, resource_ids: Collection[str], due_at: datetime) -
 def bump_device(conn: sa.Connection, device_id: str, due_at: datetime) -> int:
     """The device itself changed: all that is on it is to be applied anew. As :func:`bump` otherwise."""
     changed = desire(due_at).where(deployments.c.device_id == device_id, deployments.c.operation == APPLY)
+    return conn.execute(changed).rowcount
+
+
+def bump_service_type(conn: sa.Connection, service_type_id: str, due_at: datetime) -> int:
+    """What the service type says of its VIPs changed. As :func:`bump` otherwise."""
+    of_it = sa.select(vips.c.id).where(vips.c.service_type_id == service_type_id)
+    changed = desire(due_at).where(deployments.c.resource_id.in_(of_it), deployments.c.operation == APPLY)
     return conn.execute(changed).rowcount
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from lbaas_scheduler.db import pools as pool_store
 from lbaas_scheduler.db.chunks import chunks
-from lbaas_scheduler.db.models import pools, subnets, vips
+from lbaas_scheduler.db.models import pools, service_types, subnets, vips
 from lbaas_scheduler.db.rows import AnyRow, AnySelect
 
 
@@ -39,7 +39,12 @@ _ROWS: AnySelect = (
         *pool_store.CONTENTS,
         subnets.c.cidr,
         subnets.c.network_id,
+        service_types.c.options.label("service_type_options"),
     )
-    .select_from(vips.join(pools, pools.c.id == vips.c.pool_id).outerjoin(subnets, subnets.c.id == vips.c.subnet_id))
+    .select_from(
+        vips.join(pools, pools.c.id == vips.c.pool_id)
+        .join(service_types, service_types.c.id == vips.c.service_type_id)
+        .outerjoin(subnets, subnets.c.id == vips.c.subnet_id)
+    )
     .where(vips.c.id.in_(sa.bindparam("ids")))
 )

@@ -30,6 +30,17 @@ class Persistence(StrEnum):
     APP_COOKIE = "APP_COOKIE"
 
 
+class ForwardedFor(StrEnum):
+    """What becomes of an X-Forwarded-For header that a client of an HTTP VIP sent. Members get one line in either case.
+
+    REPLACE: it gives way to the client's address, so that nobody can pretend to be somebody else. APPEND: the client's address
+    comes after what was there, for VIPs behind a proxy that is to be believed.
+    """
+
+    REPLACE = "replace"
+    APPEND = "append"
+
+
 class MonitorType(StrEnum):
     """What a health monitor tries with a member: an ICMP echo, a connection, or a request over one."""
 
@@ -122,3 +133,4 @@ class Vip:
     connection_limit: int = -1
     session_persistence: SessionPersistence | None = None
     admin_state_up: bool = True
+    forwarded_for: ForwardedFor = ForwardedFor.REPLACE

@@ -86,3 +86,21 @@ class TestDriver(conformance.DriverConformance):
 
 class TestTraffic(conformance.TrafficConformance):
     pass
+
+
+class TestBehaviour(conformance.BehaviourConformance):
+    @pytest.fixture
+    def make_impatient(self, conf: cfg.ConfigOpts, make_driver: Callable[[], EnvoyDriver]) -> Callable[[float], EnvoyDriver]:
+        def make(seconds: float) -> EnvoyDriver:
+            conf.set_override("idle_timeout_seconds", int(seconds), group="envoy")
+            return make_driver()
+
+        return make
+
+    @pytest.fixture
+    def make_small(self, conf: cfg.ConfigOpts, make_driver: Callable[[], EnvoyDriver]) -> Callable[[int], EnvoyDriver]:
+        def make(connections: int) -> EnvoyDriver:
+            conf.set_override("max_connections", connections, group="envoy")
+            return make_driver()
+
+        return make

@@ -16,6 +16,7 @@ from lbaas_scheduler.domain.devices import Device
 from lbaas_scheduler.domain.loadbalancers import Vip
 from lbaas_scheduler.sdk import conformance
 from lbaas_scheduler.sdk.conformance import documents
+from lbaas_scheduler.sdk.conformance.behaviour import LOOPS
 from lbaas_scheduler.vendors.haproxy.driver import HaproxyDriver
 from lbaas_scheduler.vendors.haproxy.handler import HaproxyHandler
 from tests.rig.waiting import wait_for
@@ -94,6 +95,26 @@ class TestDriver(conformance.DriverConformance):
 
 class TestTraffic(conformance.TrafficConformance):
     pass
+
+
+class TestBehaviour(conformance.BehaviourConformance):
+    @pytest.fixture
+    def make_impatient(self, conf: cfg.ConfigOpts, make_driver: Callable[[], HaproxyDriver]) -> Callable[[float], HaproxyDriver]:
+        def make(seconds: float) -> HaproxyDriver:
+            for name in ("client_timeout_ms", "server_timeout_ms"):
+                conf.set_override(name, int(seconds * 1000), group="haproxy")
+            return make_driver()
+
+        return make
+
+    @pytest.fixture
+    def device(self, device: Device) -> Device:
+        """A small one, for :meth:`make_small`."""
+        return replace(device, extra={"maxconn": LOOPS, "nbthread": 1})
+
+    @pytest.fixture
+    def make_small(self, make_driver: Callable[[], HaproxyDriver]) -> Callable[[int], HaproxyDriver]:
+        return lambda _: make_driver()
 
 
 def processes_of(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lbaas_scheduler.devices.schema import check
+from lbaas_scheduler.domain.loadbalancers import ForwardedFor
 from lbaas_scheduler.plugins.device_scheduler import wishes
 from lbaas_scheduler.schemas import common
 
@@ -21,7 +22,10 @@ _DEFINITION = {
 }
 
 EVACUATE = "evacuate_after_seconds"
-"""The option that is no wish: after how long a lost device is given up."""
+"""An option that is no wish: after how long a lost device is given up."""
+
+FORWARDED_FOR = "forwarded_for"
+"""The option that is about what VIPs do, and no wish either."""
 
 MAX_PATIENCE_SECONDS = 10**9
 """Over thirty years. With more, the moment that so long ago was lies before all calendars."""
@@ -39,8 +43,15 @@ _OPTIONS = {
                 "(null: never)"
             ),
         },
+        FORWARDED_FOR: {
+            "enum": [*map(str, ForwardedFor), None],
+            "description": (
+                "'replace' (as null: what a client sends as X-Forwarded-For gives way to its address) or 'append' (its address "
+                "comes after what it sent)"
+            ),
+        },
     },
-    "description": f"an object {{{', '.join([*wishes.PROPERTIES, EVACUATE])}}}, or null",
+    "description": f"an object {{{', '.join([*wishes.PROPERTIES, EVACUATE, FORWARDED_FOR])}}}, or null",
 }
 
 PROPERTIES = {

@@ -10,8 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_db.exception import DBDuplicateEntry, DBReferenceError
 
+from lbaas_scheduler.db import deployments
 from lbaas_scheduler.db import service_types as store
 from lbaas_scheduler.db.session import Database
+from lbaas_scheduler.domain import clock
 from lbaas_scheduler.domain.merging import merged
 from lbaas_scheduler.domain.service_types import ServiceDefinition, ServiceType, ServiceTypeChoice
 from lbaas_scheduler.errors import (
@@ -80,6 +82,8 @@ class ServiceTypes:
     def update(self, service_type_id: str, changes: Mapping[str, Any]) -> ServiceType:
         """Change what ``changes`` names, down to the keys of ``options``. ``default`` true takes the default from who had it.
 
+        Where another ``forwarded_for`` is asked for, all VIPs of the service type are due to be applied anew.
+
         :raises ServiceTypeNotFound: there is no such one. As :meth:`create` besides.
         """
         schema.check_changes(changes)
@@ -94,6 +98,8 @@ class ServiceTypes:
                 raise InvalidRequest("There must be a default service type: make another one the default instead.")
             if after.default and not before.default:
                 store.clear_default(conn)
+            if before.options.get(schema.FORWARDED_FOR) != after.options.get(schema.FORWARDED_FOR):
+                deployments.bump_service_type(conn, service_type_id, clock.utcnow())
             store.update(conn, after)
             return after
 
@@ -241,7 +247,7 @@ def _delete(conn: sa.Connection, service_type_id: str) -> None:
 def _choice(service_type: ServiceType, service: str) -> ServiceTypeChoice:
     definition = service_type.definition_for(service)
     types = frozenset({definition.driver}) if definition and definition.driver else frozenset()
-    wanted = {name: value for name, value in service_type.options.items() if name != schema.EVACUATE}
+    wanted = {name: value for name, value in service_type.options.items() if name not in (schema.EVACUATE, schema.FORWARDED_FOR)}
     return ServiceTypeChoice(service_type.id, service_type.name, types, wishes.read(wanted))
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 from lbaas_scheduler.db import desired, members, pool_monitors
 from lbaas_scheduler.db.rows import AnyRow
 from lbaas_scheduler.domain.loadbalancers import (
+    ForwardedFor,
     HealthMonitor,
     Member,
     Method,
@@ -20,6 +21,7 @@ from lbaas_scheduler.domain.loadbalancers import (
     SessionPersistence,
     Vip,
 )
+from lbaas_scheduler.plugins.device_scheduler.service_type_schema import FORWARDED_FOR
 
 
 def load(conn: Connection, vip_ids: Collection[str]) -> dict[str, Vip]:
@@ -97,6 +99,7 @@ def _vip(row: AnyRow, members_of: Mapping[str, tuple[Member, ...]], monitors_of:
         connection_limit=row.connection_limit,
         session_persistence=persistence_of(row.persistence_type, row.cookie_name),
         admin_state_up=row.admin_state_up,
+        forwarded_for=ForwardedFor(row.service_type_options.get(FORWARDED_FOR) or ForwardedFor.REPLACE),
     )
 
 

@@ -20,6 +20,7 @@ A vendor's test module defines three fixtures and names the classes that apply::
     class TestHandler(conformance.HandlerConformance): ...
     class TestDriver(conformance.DriverConformance): ...
     class TestTraffic(conformance.TrafficConformance): ...    # only where the device carries real traffic
+    class TestBehaviour(conformance.BehaviourConformance): ...    # as above: the same attribute means the same on every vendor
 
 What a device does not declare in its traits is not asked of it. A class has more fixtures with defaults (addresses for VIPs,
 a second device, how to break a device, how to send a request …); a subclass overrides those that do not fit. They are
@@ -31,10 +32,11 @@ Needs pytest, and is therefore not imported by anything else of this package.
 import pytest
 
 # Before the import of the modules, else a failing assertion shows no values.
-pytest.register_assert_rewrite(f"{__name__}.drivers", f"{__name__}.handlers", f"{__name__}.traffic")
+pytest.register_assert_rewrite(f"{__name__}.behaviour", f"{__name__}.drivers", f"{__name__}.handlers", f"{__name__}.traffic")
 
+from lbaas_scheduler.sdk.conformance.behaviour import BehaviourConformance  # noqa: E402
 from lbaas_scheduler.sdk.conformance.drivers import DriverConformance  # noqa: E402
 from lbaas_scheduler.sdk.conformance.handlers import HandlerConformance  # noqa: E402
 from lbaas_scheduler.sdk.conformance.traffic import Reply, TrafficConformance  # noqa: E402
 
-__all__ = ["DriverConformance", "HandlerConformance", "Reply", "TrafficConformance"]
+__all__ = ["BehaviourConformance", "DriverConformance", "HandlerConformance", "Reply", "TrafficConformance"]

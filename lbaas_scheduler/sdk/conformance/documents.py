@@ -6,9 +6,10 @@ import itertools
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from lbaas_scheduler.domain import traits
+from lbaas_scheduler.domain import traits, words
 from lbaas_scheduler.domain.deployments import Deployment, Version
 from lbaas_scheduler.domain.loadbalancers import (
     HealthMonitor,
@@ -128,3 +129,48 @@ def hostile_vips(address: str, declared: frozenset[str]) -> list[Vip]:
             for text in HOSTILE
         ]
     return documents
+
+
+_ODD_OF_COOKIES = "!%&*+.^_|~-"
+_ODD_OF_PATHS = "._~!$&()*+,;=:@/?-"
+
+LEGAL_COOKIES = (
+    "a",
+    _ODD_OF_COOKIES,
+    *(sign * words.MAX_COOKIE_NAME for sign in _ODD_OF_COOKIES),
+    "Z" * words.MAX_COOKIE_NAME,
+)
+LEGAL_MONITORS: tuple[dict[str, Any], ...] = (
+    *({"url_path": ("/" + sign * words.MAX_URL_PATH)[: words.MAX_URL_PATH]} for sign in _ODD_OF_PATHS),
+    {"url_path": "/" + _ODD_OF_PATHS + "%00%0A%22%27%5C%23"},
+    {"url_path": "/" + "%20" * ((words.MAX_URL_PATH - 1) // 3)},
+    *({"http_method": method} for method in words.HTTP_METHODS),
+    {"expected_codes": "100-599"},
+    {"expected_codes": "599"},
+    {"expected_codes": ",".join(str(code) for code in range(200, 216))},
+    {"expected_codes": "200   ,   404"},
+    {"delay": words.MAX_SECONDS, "timeout": words.MAX_SECONDS, "max_retries": words.MAX_RETRIES},
+    {"delay": words.MAX_SECONDS, "timeout": 1, "max_retries": 1},
+)
+LEGAL_MEMBERS = (
+    member("192.0.2.1", 1, weight=0),
+    member("192.0.2.1", 65535, weight=words.MAX_WEIGHT),
+    member("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", 65535),
+    member("2001:db8::", 1),
+)
+"""The longest and the oddest that the API lets tenants write."""
+
+
+def legal_vips(address: str, declared: frozenset[str]) -> list[Vip]:
+    """VIPs with one of the longest or oddest legal values each, as far as they are declared."""
+    web = partial(vip, address, protocol=Protocol.HTTP)
+    found = [web(members=(one,)) for one in LEGAL_MEMBERS]
+    if traits.CONNECTION_LIMIT in declared:
+        found += [web(members=(member(),), connection_limit=limit) for limit in (-1, 0, 1, words.MAX_CONNECTION_LIMIT)]
+    for kind in (MonitorType.HTTP, MonitorType.HTTPS):
+        if f"MONITOR_{kind}" in declared:
+            found += [web(members=(member(),), monitors=(monitor(kind, **changes),)) for changes in LEGAL_MONITORS]
+    if traits.PERSISTENCE_APP_COOKIE in declared:
+        kept = [SessionPersistence(Persistence.APP_COOKIE, name) for name in LEGAL_COOKIES]
+        found += [web(members=(member(),), session_persistence=one) for one in kept]
+    return found

@@ -252,6 +252,15 @@ class DriverConformance:
             assert (revision, result.error) == (revision, None)
             assert dict(driver.list_deployed(device)) == {first.id: Version(1, revision)}
 
+    def test_the_longest_and_the_oddest_that_tenants_may_write_is_applied_as_a_whole(
+        self, driver: AgentDriver, handler: DeviceHandler, device: Device, address: str
+    ) -> None:
+        legal = {document.id: document for document in documents.legal_vips(address, handler.traits)}
+        results = driver.apply(device, [deployment(document) for document in legal.values()])
+        refused = [(legal[item.vip_id], item.error, dict(item.object_errors)) for item in results]
+        assert [it for it in refused if it[1] or it[2]] == []
+        assert set(driver.list_deployed(device)) == set(legal)
+
     def test_hostile_texts_break_no_neighbour(
         self, driver: AgentDriver, handler: DeviceHandler, device: Device, address: str
     ) -> None:

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from lbaas_scheduler.domain.loadbalancers import HealthMonitor, MonitorType
-from lbaas_scheduler.errors import InvalidRequest
+from lbaas_scheduler.domain.words import MAX_RETRIES, MAX_SECONDS
+from lbaas_scheduler.errors import DriverError
+from lbaas_scheduler.sdk import words
 
 Json = dict[str, Any]
 
 TLS_CHECK = {"lbaas_check": "tls"}
 """Matches the transport socket of HTTPS checks, see :func:`transport_socket_matches`."""
 
-_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH")
-_PATH = re.compile(r"/[!-~]*")
-# [0-9] and not \d, which takes digits of every script.
-_CODES = re.compile(r"[1-5][0-9]{2}-[1-5][0-9]{2}|[1-5][0-9]{2}(?: *, *[1-5][0-9]{2})*")
-
 
 def health_check(monitor: HealthMonitor) -> Json:
     """The monitor as an ``envoy.config.core.v3.HealthCheck``.
 
-    :raises InvalidRequest: Envoy cannot check so; the text may be shown to the tenant.
+    :raises DriverError: Envoy cannot check so; the text may be shown to the tenant.
     """
     check: Json = {
         "name": monitor.id,
-        "timeout": f"{max(monitor.timeout, 1)}s",
-        "interval": f"{max(monitor.delay, 1)}s",
+        "timeout": f"{words.integer(monitor.timeout, 1, MAX_SECONDS, 'timeout')}s",
+        "interval": f"{words.integer(monitor.delay, 1, MAX_SECONDS, 'delay')}s",
         # Else a pool without traffic would be checked every minute only.
-        "no_traffic_interval": f"{max(monitor.delay, 1)}s",
-        "unhealthy_threshold": monitor.max_retries,
+        "no_traffic_interval": f"{monitor.delay}s",
+        "unhealthy_threshold": words.integer(monitor.max_retries, 1, MAX_RETRIES, "max_retries"),
         "healthy_threshold": 1,
         "reuse_connection": False,
     }
     if monitor.type is MonitorType.PING:
-        raise InvalidRequest("Envoy has no PING monitor; use TCP, HTTP or HTTPS.")
+        raise DriverError("Envoy has no PING monitor; use TCP, HTTP or HTTPS.")
     if monitor.type is MonitorType.TCP:
         return {**check, "tcp_health_check": {}}
     if monitor.type is MonitorType.HTTPS:
@@ -51,27 +47,10 @@ def transport_socket_matches() -> list[Json]:
 
 
 def _http(monitor: HealthMonitor) -> Json:
-    method = monitor.http_method.upper()
-    if method not in _METHODS:
-        raise InvalidRequest(f"http_method must be one of {', '.join(_METHODS)} on Envoy.")
-    if _PATH.fullmatch(monitor.url_path) is None:
-        raise InvalidRequest("url_path must start with / and hold printable ASCII characters without spaces.")
     return {
-        "path": monitor.url_path,
-        "method": method,
-        "expected_statuses": _ranges(monitor.expected_codes),
+        "path": words.url_path(monitor.url_path),
+        "method": words.http_method(monitor.http_method),
+        "expected_statuses": [{"start": low, "end": high + 1} for low, high in words.expected_codes(monitor)],
         # Without it an unexpected answer counts as max_retries failures at once.
         "retriable_statuses": [{"start": 100, "end": 600}],
     }
-
-
-def _ranges(codes: str) -> list[Json]:
-    if _CODES.fullmatch(codes) is None:
-        raise InvalidRequest("expected_codes must be a code, a list (200,202) or a range (200-204) between 100 and 599.")
-    ranges = []
-    for part in codes.split(","):
-        low, _, high = part.strip().partition("-")
-        if int(high or low) < int(low):
-            raise InvalidRequest("expected_codes: the range must not end before it begins.")
-        ranges.append({"start": int(low), "end": int(high or low) + 1})
-    return ranges

@@ -10,7 +10,7 @@ from lbaas_scheduler.domain import traits
 from lbaas_scheduler.domain.devices import Candidate, Device
 from lbaas_scheduler.domain.loadbalancers import Vip
 from lbaas_scheduler.domain.requests import ScheduleRequest, Verdict
-from lbaas_scheduler.errors import InvalidRequest
+from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk.handlers import DeviceHandler
 from lbaas_scheduler.vendors.envoy import extra, options
 from lbaas_scheduler.vendors.envoy.checks import health_check
@@ -43,6 +43,6 @@ class EnvoyHandler(DeviceHandler):
         try:
             for monitor in request.resource.pool.health_monitors:
                 health_check(monitor)
-        except InvalidRequest as error:
+        except DriverError as error:
             return Verdict.no(error.message)
         return Verdict.yes()

@@ -8,24 +8,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
-from lbaas_scheduler.errors import DriverError, InvalidRequest
+from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk.listening import in_use, why_not
 from lbaas_scheduler.sdk.silence import Silence
+from lbaas_scheduler.sdk.words import Endpoint
 from lbaas_scheduler.vendors.envoy import stats
 from lbaas_scheduler.vendors.envoy.admin import Admin
 from lbaas_scheduler.vendors.envoy.delivery import Delivery
 from lbaas_scheduler.vendors.envoy.folder import Folder, Record
 from lbaas_scheduler.vendors.envoy.options import Settings
 from lbaas_scheduler.vendors.envoy.process import Process
-from lbaas_scheduler.vendors.envoy.resources import (
-    Resources,
-    Timeouts,
-    endpoints,
-    open_address,
-    render,
-    shares,
-    sharing,
-)
+from lbaas_scheduler.vendors.envoy.resources import Resources, open_address, place, places, render, shares, sharing
 
 LOG = logging.getLogger(__name__)
 
@@ -58,19 +51,14 @@ class Node:
 
     def apply(self, deployments: Sequence[Deployment]) -> list[Result]:
         self._end_hung()
-        records, errors = self.folder.records(), {}
-        wanted: dict[str, Record] = {}
-        for item in deployments:
-            try:
-                wanted[item.vip.id] = self._record(item, records.get(item.vip.id))
-            except InvalidRequest as error:
-                errors[item.vip.id] = error.message
+        records = self.folder.records()
+        wanted, parts, errors = self._render(records, deployments)
         errors |= self._refused_before_delivery(
             {key: new for key, new in wanted.items() if key not in records or records[key].resources != new.resources}
         )
         accepted = {key: record for key, record in wanted.items() if key not in errors}
         errors |= self._settle(records, accepted)
-        return [Result(item.vip.id, item.version, errors.get(item.vip.id)) for item in deployments]
+        return [Result(it.vip.id, it.version, errors.get(it.vip.id), parts.get(it.vip.id, {})) for it in deployments]
 
     def remove(self, vip_ids: Collection[str]) -> list[Result]:
         self._end_hung()
@@ -117,14 +105,32 @@ class Node:
         if self.folder.ours():
             self.folder.destroy()
 
-    def _record(self, item: Deployment, before: Record | None) -> Record:
-        timeouts = Timeouts(self.settings.connect_timeout, self.settings.idle_timeout)
-        checked = any(monitor.admin_state_up for monitor in item.vip.pool.health_monitors)
-        resources = render(item.vip, timeouts)
-        if before is not None and not shares(before.resources):
-            # Opened by an earlier release: Envoy refuses to change it.
-            resources = sharing(resources, False)
-        return Record(item.version, resources, dict(endpoints(item.vip.pool)), checked)
+    def _render(
+        self, records: Mapping[str, Record], deployments: Sequence[Deployment]
+    ) -> tuple[dict[str, Record], dict[str, Mapping[str, str]], dict[str, str]]:
+        """By VIP: what it is to be, what of it is left out and why, and why all of it is."""
+        wanted: dict[str, Record] = {}
+        parts: dict[str, Mapping[str, str]] = {}
+        errors: dict[str, str] = {}
+        named = {item.vip.id for item in deployments}
+        beside: dict[Endpoint, tuple[Endpoint, ...]] = {}
+        for vip_id, record in records.items():
+            if vip_id not in named:
+                beside |= _ways(record.resources)
+        for item in deployments:
+            try:
+                found = render(item.vip, self.settings.terms(), beside)
+            except DriverError as error:
+                errors[item.vip.id] = error.message
+                continue
+            resources, before = found.resources, records.get(item.vip.id)
+            if before is not None and not shares(before.resources):
+                # Opened by an earlier release: Envoy refuses to change it.
+                resources = sharing(resources, False)
+            wanted[item.vip.id] = Record(item.version, resources, found.members, found.checked)
+            parts[item.vip.id] = found.errors
+            beside |= _ways(found.resources)
+        return wanted, parts, errors
 
     def _drifted(self, records: Mapping[str, Record]) -> frozenset[str]:
         """Ids of VIPs that a running Envoy does not serve as it was told to."""
@@ -254,3 +260,10 @@ class Node:
             self.process.start(self.concurrency)
             return True
         return False
+
+
+def _ways(resources: Resources) -> dict[Endpoint, tuple[Endpoint, ...]]:
+    """Where a VIP is → where its members are."""
+    if resources.listener is None or resources.cluster is None:
+        return {}
+    return {place(resources.listener): places(resources.cluster)}

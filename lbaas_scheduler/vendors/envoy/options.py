@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
 from oslo_config import cfg
 
 from lbaas_scheduler.vendors.envoy.binary import find_binary, require_version
+from lbaas_scheduler.vendors.envoy.resources import Terms
 
 GROUP = "envoy"
+MANY_FILES = 1_000_000
+"""Where the host has no limit."""
 
 OPTIONS: list[cfg.Opt] = [
     cfg.StrOpt(
@@ -33,6 +37,22 @@ OPTIONS: list[cfg.Opt] = [
         "device's own extra.concurrency comes first. Takes effect when the process is next started.",
     ),
     cfg.IntOpt(
+        "max_connections",
+        default=0,
+        min=0,
+        help="How many connections the VIPs of one device are expected to have at once; 0 = half as many as the host allows a "
+        "process files (ulimit -Hn), for a connection takes two. Lower it where a device must not take all memory of its host.",
+    ),
+    cfg.IntOpt(
+        "vip_share_percent",
+        default=50,
+        min=1,
+        max=100,
+        help="How many of a device's connections one VIP may have at once, in percent. New connections beyond it are closed, so "
+        "that a flood, or members that lead back to the VIP by ways that nobody knows of, leave its neighbours theirs. A VIP's "
+        "own connection limit counts where it is lower. Raise it where a device has one busy VIP; 100 is no limit.",
+    ),
+    cfg.IntOpt(
         "connect_timeout_seconds",
         default=5,
         min=1,
@@ -42,11 +62,12 @@ OPTIONS: list[cfg.Opt] = [
     ),
     cfg.IntOpt(
         "idle_timeout_seconds",
-        default=3600,
+        default=50,
         min=0,
         max=604800,
         help="After how many seconds without a byte in either direction a connection, or an HTTP request, is given up; 0 never "
-        "does. Lower it where clients leave many dead connections behind.",
+        "does. As long as HAProxy's by default. Raise it for protocols that keep idle connections open, or for members that "
+        "think for long before they answer.",
     ),
     cfg.IntOpt(
         "drain_seconds",
@@ -90,12 +111,23 @@ class Settings:
     binary: Path
     state_path: Path
     concurrency: int
+    max_connections: int
+    vip_share_percent: int
     connect_timeout: int
     idle_timeout: int
     drain: int
     start_timeout: int
     change_timeout: int
     hang_timeout: int
+
+    def terms(self) -> Terms:
+        """What a VIP is granted."""
+        return Terms(self.connect_timeout, self.idle_timeout, max(self.max_connections * self.vip_share_percent // 100, 1))
+
+
+def _connections() -> int:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return (MANY_FILES if most == resource.RLIM_INFINITY else most) // 2
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
@@ -118,6 +150,8 @@ def read(conf: cfg.ConfigOpts) -> Settings:
         # Absolute: it is found in the command lines of processes whose working folder is another one.
         state_path=Path(group.state_path).absolute(),
         concurrency=group.concurrency,
+        max_connections=group.max_connections or _connections(),
+        vip_share_percent=group.vip_share_percent,
         connect_timeout=group.connect_timeout_seconds,
         idle_timeout=group.idle_timeout_seconds,
         drain=group.drain_seconds,

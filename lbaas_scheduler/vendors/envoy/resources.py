@@ -12,21 +12,23 @@ member switched off                no endpoint
 weight 0                           endpoint DRAINING: only requests that a cookie ties to it
 SOURCE_IP (method or persistence)  Maglev hash of the client's address; takes the place of another method
 HTTP_COOKIE                        stateful session; the cookie names the member's address, in base64
-connection_limit                   connection-limit filter; −1 and 0 = none, as in HAProxy; beyond it: closed
+connection_limit                   connection-limit filter, never above the VIP's share of the device; beyond it: closed;
+                                   0 = a filter chain that matches nobody
 =================================  ===========================================================================
 """
 
 from __future__ import annotations
 
-import ipaddress
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lbaas_scheduler.domain.loadbalancers import Member, Method, Persistence, Pool, Protocol, Vip
-from lbaas_scheduler.errors import InvalidRequest
-from lbaas_scheduler.sdk.listening import Endpoint
+from lbaas_scheduler.domain.loadbalancers import ForwardedFor, Member, Method, Persistence, Protocol, Vip
+from lbaas_scheduler.domain.words import MAX_CONNECTION_LIMIT
+from lbaas_scheduler.errors import DriverError
+from lbaas_scheduler.sdk import words
+from lbaas_scheduler.sdk.words import Endpoint
 from lbaas_scheduler.vendors.envoy.checks import health_check, transport_socket_matches
 
 Json = dict[str, Any]
@@ -42,6 +44,8 @@ UPSTREAM_IDLE = "4s"
 CLIENT_KEEP_ALIVE = "75s"
 SAFE_METHODS = "GET|HEAD|OPTIONS"
 RETRIES = 5
+_NOBODY: Json = {"address_prefix": "255.255.255.255", "prefix_len": 32}
+"""No client has this address."""
 
 # Ids name clusters, statistics (where a dot separates) and files.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -56,20 +60,52 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds."""
+class Rendered:
+    """``members``: address and port as Envoy writes them → id, of those in service; ``errors``: id of a member or monitor that
+    was left out → why; ``checked``: a monitor looks after the members."""
+
+    resources: Resources = field(default_factory=Resources)
+    members: Mapping[str, str] = field(default_factory=dict)
+    checked: bool = False
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a device grants each of its VIPs. ``connect`` and ``idle`` in seconds; ``connections``: at once."""
 
     connect: int
     idle: int
+    connections: int
 
 
-def render(vip: Vip, timeouts: Timeouts) -> Resources:
-    """:raises InvalidRequest: Envoy cannot do what the VIP asks; the text may be shown to the tenant."""
+def render(vip: Vip, terms: Terms, beside: Mapping[Endpoint, Collection[Endpoint]] | None = None) -> Rendered:
+    """
+    :param beside: where the device's other VIPs are → where their members are.
+    :raises DriverError: Envoy cannot do what the VIP asks; the text may be shown to the tenant.
+    """
     check_id(vip.id)
+    found = words.members(vip, beside)
+    checks, errors = _checks(vip)
     if not vip.admin_state_up:
-        return Resources()
+        return Rendered(errors={**found.errors, **errors})
     _check_persistence(vip)
-    return Resources(_cluster(vip, timeouts), _listener(vip, timeouts))
+    up = [item for item in found.usable.values() if item[0].admin_state_up and vip.pool.admin_state_up]
+    members = {address_and_port(*at): member.id for member, at in up}
+    resources = Resources(_cluster(vip, terms, up, checks), _listener(vip, terms))
+    return Rendered(resources, members, bool(checks), {**found.errors, **errors})
+
+
+def _checks(vip: Vip) -> tuple[list[Json], dict[str, str]]:
+    checks: list[Json] = []
+    errors: dict[str, str] = {}
+    for monitor in vip.pool.health_monitors:
+        try:
+            if monitor.admin_state_up:
+                checks.append(health_check(monitor))
+        except DriverError as error:
+            errors[monitor.id] = error.message
+    return checks, errors
 
 
 def open_address(resources: Resources) -> Endpoint | None:
@@ -98,37 +134,40 @@ def _check_persistence(vip: Vip) -> None:
     if sticky is None or sticky.type is Persistence.SOURCE_IP:
         return
     if sticky.type is Persistence.APP_COOKIE:
-        raise InvalidRequest("Envoy has no session_persistence APP_COOKIE; use HTTP_COOKIE or SOURCE_IP.")
+        raise DriverError("Envoy has no session_persistence APP_COOKIE; use HTTP_COOKIE or SOURCE_IP.")
     if vip.protocol is not Protocol.HTTP:
-        raise InvalidRequest(f"session_persistence {sticky.type} needs protocol HTTP, not {vip.protocol}.")
+        raise DriverError(f"session_persistence {sticky.type} needs protocol HTTP, not {vip.protocol}.")
 
 
 def check_id(vip_id: str) -> None:
-    """:raises InvalidRequest: the id cannot name things on Envoy."""
+    """:raises DriverError: the id cannot name things on Envoy."""
     if _ID.fullmatch(vip_id) is None:
-        raise InvalidRequest("The id of a VIP must be 1 to 64 letters, digits, '-' or '_'.")
+        raise DriverError("The id of a VIP must be 1 to 64 letters, digits, '-' or '_'.")
 
 
-def endpoints(pool: Pool) -> Mapping[str, str]:
-    """Address and port, as Envoy writes them → id of the member, for every member that is in service."""
-    if not pool.admin_state_up:
-        return {}
-    return {endpoint(item.address, item.protocol_port): item.id for item in pool.members if item.admin_state_up}
+def address_and_port(address: str, port: int) -> str:
+    """As Envoy reports it."""
+    return f"{address} {port}"
 
 
-def endpoint(address: str, port: int) -> str:
-    return f"{_address(address)} {port}"
+def place(listener: Json) -> Endpoint:
+    """Where a listener is."""
+    socket = listener["address"]["socket_address"]
+    return socket["address"], socket["port_value"]
 
 
-def _cluster(vip: Vip, timeouts: Timeouts) -> Json:
-    pool = vip.pool
-    members = [member for member in pool.members if member.admin_state_up] if pool.admin_state_up else []
-    checks = [health_check(monitor) for monitor in pool.health_monitors if monitor.admin_state_up]
+def places(cluster: Json) -> tuple[Endpoint, ...]:
+    """Where a cluster's members are."""
+    (group,) = cluster["load_assignment"]["endpoints"]
+    return tuple(place(item["endpoint"]) for item in group["lb_endpoints"])
+
+
+def _cluster(vip: Vip, terms: Terms, members: Sequence[tuple[Member, Endpoint]], checks: Sequence[Json]) -> Json:
     cluster: Json = {
         "@type": CLUSTER,
         "name": vip.id,
         "type": "STATIC",
-        "connect_timeout": f"{timeouts.connect}s",
+        "connect_timeout": f"{terms.connect}s",
         "common_lb_config": {
             # A member that failed its check gets nothing, even if all others failed too.
             "healthy_panic_threshold": {"value": 0},
@@ -137,12 +176,12 @@ def _cluster(vip: Vip, timeouts: Timeouts) -> Json:
         },
         "load_balancing_policy": {"policies": [{"typed_extension_config": _policy(vip)}]},
         "circuit_breakers": {"thresholds": [_thresholds("DEFAULT"), _thresholds("HIGH")]},
-        "load_assignment": {"cluster_name": vip.id, "endpoints": [{"lb_endpoints": [_member(item) for item in members]}]},
+        "load_assignment": {"cluster_name": vip.id, "endpoints": [{"lb_endpoints": [_member(*item) for item in members]}]},
     }
     if vip.protocol is Protocol.HTTP:
         cluster["typed_extension_protocol_options"] = _upstream_http()
     if checks and members:
-        cluster["health_checks"] = checks
+        cluster["health_checks"] = list(checks)
         cluster["transport_socket_matches"] = transport_socket_matches()
     return cluster
 
@@ -168,14 +207,14 @@ def _thresholds(priority: str) -> Json:
     return {"priority": priority, **limits}
 
 
-def _member(member: Member) -> Json:
-    address = _address(member.address)
+def _member(member: Member, at: Endpoint) -> Json:
+    address, port = at
     host = f"[{address}]" if ":" in address else address
     return {
         "endpoint": {
-            "address": _socket(address, member.protocol_port),
+            "address": _socket(address, port),
             # The Host header of its check; Envoy would send the name of the cluster.
-            "health_check_config": {"hostname": f"{host}:{member.protocol_port}"},
+            "health_check_config": {"hostname": f"{host}:{port}"},
         },
         "load_balancing_weight": max(member.weight, 1),
         "health_status": "HEALTHY" if member.weight else "DRAINING",
@@ -191,43 +230,45 @@ def _upstream_http() -> Json:
     return {"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": options}
 
 
-def _listener(vip: Vip, timeouts: Timeouts) -> Json:
-    last = _http_filter(vip, timeouts) if vip.protocol is Protocol.HTTP else _tcp_filter(vip, timeouts)
+def _listener(vip: Vip, terms: Terms) -> Json:
+    last = _http_filter(vip, terms) if vip.protocol is Protocol.HTTP else _tcp_filter(vip, terms)
+    limit = words.integer(vip.connection_limit, -1, MAX_CONNECTION_LIMIT, "connection_limit")
+    chain: Json = {"filters": [_limit(vip, min(limit, terms.connections) if limit > 0 else terms.connections), last]}
+    if limit == 0:
+        chain["filter_chain_match"] = {"source_prefix_ranges": [_NOBODY]}
     return {
         "@type": LISTENER,
         "name": vip.id,
         "stat_prefix": vip.id,
-        "address": _socket(_address(vip.address), vip.protocol_port),
+        "address": _socket(*words.endpoint(vip.address, vip.protocol_port, "VIP")),
         # While a VIP passes from one device of the host to another, both listen on its address. Who else may is seen to by us.
         "enable_reuse_port": True,
-        "filter_chains": [{"filters": [*_limit(vip), last]}],
+        "filter_chains": [chain],
     }
 
 
-def _limit(vip: Vip) -> list[Json]:
-    if vip.connection_limit <= 0:
-        return []
+def _limit(vip: Vip, connections: int) -> Json:
     config = {
         "@type": EXTENSIONS + "filters.network.connection_limit.v3.ConnectionLimit",
         "stat_prefix": vip.id,
-        "max_connections": vip.connection_limit,
+        "max_connections": connections,
     }
-    return [{"name": "envoy.filters.network.connection_limit", "typed_config": config}]
+    return {"name": "envoy.filters.network.connection_limit", "typed_config": config}
 
 
-def _tcp_filter(vip: Vip, timeouts: Timeouts) -> Json:
+def _tcp_filter(vip: Vip, terms: Terms) -> Json:
     config = {
         "@type": EXTENSIONS + "filters.network.tcp_proxy.v3.TcpProxy",
         "stat_prefix": vip.id,
         "cluster": vip.id,
-        "idle_timeout": f"{timeouts.idle}s",
+        "idle_timeout": f"{terms.idle}s",
         "max_connect_attempts": RETRIES + 1,
         "hash_policy": [{"source_ip": {}}],
     }
     return {"name": "envoy.filters.network.tcp_proxy", "typed_config": config}
 
 
-def _http_filter(vip: Vip, timeouts: Timeouts) -> Json:
+def _http_filter(vip: Vip, terms: Terms) -> Json:
     """A proxy that changes as little as it can: case of headers, path, Server and request ids stay; it adds X-Forwarded-For."""
     config = {
         "@type": EXTENSIONS + "filters.network.http_connection_manager.v3.HttpConnectionManager",
@@ -239,11 +280,13 @@ def _http_filter(vip: Vip, timeouts: Timeouts) -> Json:
             "header_key_format": _preserve_case(),
         },
         "common_http_protocol_options": {"idle_timeout": CLIENT_KEEP_ALIVE},
-        "stream_idle_timeout": f"{timeouts.idle}s",
+        "stream_idle_timeout": f"{terms.idle}s",
         "use_remote_address": True,
+        # Of a client on loopback it would name another address of the host; the route adds what HAProxy adds.
+        "skip_xff_append": True,
         # No client may steer Envoy through X-Envoy-* headers, not even one on this host. Without a range, some could; no
         # client has this address.
-        "internal_address_config": {"cidr_ranges": [{"address_prefix": "255.255.255.255", "prefix_len": 32}]},
+        "internal_address_config": {"cidr_ranges": [_NOBODY]},
         "generate_request_id": False,
         "server_header_transformation": "PASS_THROUGH",
         "upgrade_configs": [{"upgrade_type": "websocket"}],
@@ -287,8 +330,16 @@ def _routes(vip: Vip) -> Json:
         "name": vip.id,
         "validate_clusters": False,
         "request_headers_to_remove": ["x-envoy-external-address"],
+        "request_headers_to_add": [_forwarded_for(vip)],
         "virtual_hosts": [{"name": vip.id, "domains": ["*"], "routes": routes}],
     }
+
+
+def _forwarded_for(vip: Vip) -> Json:
+    """Envoy joins lines of it to one before."""
+    action = "APPEND_IF_EXISTS_OR_ADD" if vip.forwarded_for is ForwardedFor.APPEND else "OVERWRITE_IF_EXISTS_OR_ADD"
+    header = {"key": "X-Forwarded-For", "value": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"}
+    return {"header": header, "append_action": action}
 
 
 def _route(vip: Vip, retry_on: str) -> Json:
@@ -316,11 +367,3 @@ def _preserve_case() -> Json:
 
 def _socket(address: str, port: int) -> Json:
     return {"socket_address": {"address": address, "port_value": port}}
-
-
-def _address(text: str) -> str:
-    """In the one spelling that Envoy uses too, so that its reports can be compared with it."""
-    try:
-        return str(ipaddress.ip_address(text))
-    except ValueError as error:
-        raise InvalidRequest("An address must be an IPv4 or IPv6 address.") from error

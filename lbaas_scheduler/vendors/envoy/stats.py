@@ -9,7 +9,7 @@ from lbaas_scheduler.domain.deployments import MemberHealth, VipStats
 from lbaas_scheduler.vendors.envoy.admin import Admin
 from lbaas_scheduler.vendors.envoy.folder import Record
 from lbaas_scheduler.vendors.envoy.process import COUNTERS
-from lbaas_scheduler.vendors.envoy.resources import endpoint
+from lbaas_scheduler.vendors.envoy.resources import address_and_port
 
 
 def read(admin: Admin, records: Mapping[str, Record]) -> dict[str, VipStats]:
@@ -37,7 +37,7 @@ def _members(hosts: list[dict[str, Any]], record: Record) -> dict[str, MemberHea
     found = {}
     for host in hosts:
         address = host["address"]["socket_address"]
-        member_id = record.members.get(endpoint(address["address"], address["port_value"]))
+        member_id = record.members.get(address_and_port(address["address"], address["port_value"]))
         if member_id is not None:
             found[member_id] = _health(host["health_status"], record.checked)
     return found

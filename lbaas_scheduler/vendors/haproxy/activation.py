@@ -40,9 +40,7 @@ class Activation:
         :raises ProcessFailed: what ran before goes on.
         """
         if self.process.running():
-            clients = self._carry_over()
-            self.process.reload()
-            self._restore(clients)
+            self._reload()
             return
         self.files.write("state", state_file(()))
         self._hold_back(self._unlistenable())
@@ -55,7 +53,22 @@ class Activation:
             self._hold_back(broken)
             self.process.start()
 
-    def _carry_over(self) -> Sequence[stickiness.Client]:
+    def _reload(self) -> None:
+        clients = self._carry_over()
+        self.process.reload()
+        lost = self._hand_over(clients)
+        if lost:
+            LOG.warning("%s: %d client(s) lost their member at the reload", self.files.folder, lost)
+
+    def _hand_over(self, clients: stickiness.Tables) -> int:
+        """:returns: how many clients lost their member."""
+        try:
+            return stickiness.write(self.process.runtime, clients)
+        except RuntimeUnavailable as error:
+            LOG.warning("%s: the new worker does not take clients over: %s", self.files.folder, error)
+            return len(clients.clients) + clients.lost
+
+    def _carry_over(self) -> stickiness.Tables:
         """Save what the old worker knows and the new one would not, and return its sticky clients.
 
         Members that are down stay down, where they would count as up until their first check. That is so only if the new file
@@ -78,15 +91,7 @@ class Activation:
             return stickiness.read(runtime, _backends(texts, "\n    stick-table "), servers)
         except RuntimeUnavailable as error:
             LOG.warning("%s: the old worker's state is lost: %s", self.files.folder, error)
-            return ()
-
-    def _restore(self, clients: Sequence[stickiness.Client]) -> None:
-        try:
-            said = stickiness.write(self.process.runtime, clients)
-        except RuntimeUnavailable as error:
-            said = str(error)
-        if said:
-            LOG.warning("%s: some clients lost their member: %s", self.files.folder, said)
+            return stickiness.Tables()
 
     def why_not(self, vip_id: str, bind: str) -> str | None:
         """None when HAProxy can listen on ``bind`` for the VIP, else a sentence for the tenant.

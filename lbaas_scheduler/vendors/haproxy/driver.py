@@ -20,7 +20,7 @@ from lbaas_scheduler.vendors.haproxy.files import DeviceFiles
 from lbaas_scheduler.vendors.haproxy.node import NO_CONTROL, Node
 from lbaas_scheduler.vendors.haproxy.options import Settings
 from lbaas_scheduler.vendors.haproxy.process import ProcessFailed, version
-from lbaas_scheduler.vendors.haproxy.render import render_base
+from lbaas_scheduler.vendors.haproxy.render import Terms, render_base
 from lbaas_scheduler.vendors.haproxy.runtime import RuntimeUnavailable
 
 OLDEST = (2, 6)
@@ -58,9 +58,10 @@ class HaproxyDriver(AgentDriver):
         except InvalidRequest as error:  # of a newer server, say
             raise DriverError("The device's settings are not known to its agent.", operator_message=error.message) from error
         base = render_base(self.settings, extra)
+        terms = Terms(self.settings.connections(extra.maxconn), self.settings.connect_timeout_ms)
         in_namespace = self.settings.network_namespaces if extra.netns is None else extra.netns
         with self._node(device.id) as node:
-            return node.apply(base, deployments, in_namespace)
+            return node.apply(base, deployments, in_namespace, terms)
 
     def remove(self, device: Device, vip_ids: Collection[str]) -> Sequence[Result]:
         with self._node(device.id) as node:

@@ -7,6 +7,7 @@
 ``journal``         ids of the VIPs of a change that has begun and is not yet known to serve
 ``pid``             of the master process
 ``master.sock``     the master's command line interface
+``worker.sock``     the current worker's
 ``state``           members that the old worker found down, for the new worker
 ``counters``        what workers of the past have counted
 ``networks``        where VIPs are, of a device in a network namespace; there only as long as it is in one
@@ -35,7 +36,7 @@ BASE = "00-base.cfg"
 NETWORKS = "networks"
 # When it only validates, HAProxy refuses a configuration that listens nowhere; when it runs, its master's socket is enough.
 _LISTENER = "frontend listener\n    mode tcp\n    bind unix@never-opened.sock\n"
-_OWN = frozenset({"journal", "pid", "master.sock", "state", "counters", NETWORKS, BASE})
+_OWN = frozenset({"journal", "pid", "master.sock", "worker.sock", "state", "counters", NETWORKS, BASE})
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lbaas_scheduler.domain.loadbalancers import HealthMonitor, MonitorType, Pool
+from lbaas_scheduler.domain.words import MAX_RETRIES, MAX_SECONDS
 from lbaas_scheduler.errors import DriverError
-from lbaas_scheduler.vendors.haproxy import words
+from lbaas_scheduler.sdk import words
+from lbaas_scheduler.vendors.haproxy.words import expected_codes
 
 SHARED_TIMING = "HAProxy applies several health monitors of a pool only if delay, timeout and max_retries are the same."
 NO_PING = "HAProxy has no PING check; use a TCP, HTTP or HTTPS monitor."
-MAX_SECONDS = 2_147_483
-"""HAProxy counts milliseconds in 31 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,13 @@ def _check(monitor: HealthMonitor) -> Check:
             Request(
                 words.http_method(monitor.http_method),
                 words.url_path(monitor.url_path),
-                words.expected_codes(monitor),
+                expected_codes(monitor),
                 monitor.type is MonitorType.HTTPS,
             ),
         )
     return Check(
         words.integer(monitor.delay, 1, MAX_SECONDS, "delay"),
         words.integer(monitor.timeout, 1, MAX_SECONDS, "timeout"),
-        words.integer(monitor.max_retries, 1, 100, "max_retries"),
+        words.integer(monitor.max_retries, 1, MAX_RETRIES, "max_retries"),
         requests,
     )

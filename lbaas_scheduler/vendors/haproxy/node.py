@@ -16,14 +16,16 @@ from pathlib import Path
 from lbaas_scheduler.domain.deployments import Deployment, Result, Version, VipStats
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk.silence import Silence
+from lbaas_scheduler.sdk.words import Endpoint
 from lbaas_scheduler.vendors.haproxy import drift, stats
 from lbaas_scheduler.vendors.haproxy.activation import Activation
 from lbaas_scheduler.vendors.haproxy.attachments import Attachments
 from lbaas_scheduler.vendors.haproxy.files import DeviceFiles, StoredVip, vip_file
 from lbaas_scheduler.vendors.haproxy.options import Settings
 from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed, Uncontrolled, alerts
-from lbaas_scheduler.vendors.haproxy.render import Rendered, render_vip
+from lbaas_scheduler.vendors.haproxy.render import NO_TERMS, Rendered, Terms, render_vip
 from lbaas_scheduler.vendors.haproxy.runtime import RuntimeUnavailable
+from lbaas_scheduler.vendors.haproxy.words import ways
 
 LOG = logging.getLogger(__name__)
 
@@ -129,13 +131,15 @@ class Node:
 
     # Applying.
 
-    def apply(self, base: str, deployments: Sequence[Deployment], in_namespace: bool = False) -> list[Result]:
+    def apply(
+        self, base: str, deployments: Sequence[Deployment], in_namespace: bool = False, terms: Terms = NO_TERMS
+    ) -> list[Result]:
         """:param in_namespace: whether the device is to be in a network namespace of its own."""
         self.files.create()
         self._end_hung()
         self._settle_in(in_namespace)
         change = _Change(base, self.files.vips())
-        self._render(change, deployments)
+        self._render(change, deployments, terms)
         if in_namespace:
             self._attach(change, deployments)
         self._apply(change)
@@ -161,15 +165,22 @@ class Node:
             if vip_id in change.wanted:
                 self._refuse(change, vip_id, error.message, error.operator_message)
 
-    def _render(self, change: _Change, deployments: Sequence[Deployment]) -> None:
+    def _render(self, change: _Change, deployments: Sequence[Deployment], terms: Terms) -> None:
+        named = {deployment.vip.id for deployment in deployments}
+        beside = dict[Endpoint, tuple[Endpoint, ...]]()
+        for vip_id in change.stored.keys() - named:
+            beside |= ways(change.stored[vip_id].marker.bind, change.stored[vip_id].text)
         for deployment in deployments:
             vip_id = deployment.vip.id
             try:
-                change.wanted[vip_id] = render_vip(deployment)
+                rendered = render_vip(deployment, terms, beside)
                 if vip_id not in change.stored and self.files.occupied(vip_id):
                     raise DriverError(f"A file that is not ours is in the way on the device: {vip_file(vip_id)}.")
             except DriverError as error:
                 self._refuse(change, vip_id, error.message)
+                continue
+            change.wanted[vip_id] = rendered
+            beside |= ways(rendered.marker.bind, rendered.body)
 
     def _apply(self, change: _Change) -> None:
         stale = not self.activation.alive() or self.files.base() != change.base or bool(self.files.journal())

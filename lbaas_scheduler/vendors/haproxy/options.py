@@ -5,6 +5,7 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+import resource
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,15 @@ OPTS = [
         min=1_000,
         help="Upper bound of the files that one HAProxy process may hold open; a connection takes two. The system's own "
         "limit (ulimit -n) comes first. Raise it, and the system's, when a VIP's connection limit is above half of it.",
+    ),
+    cfg.IntOpt(
+        "vip_share_percent",
+        default=50,
+        min=1,
+        max=100,
+        help="How many of a device's connections one VIP may have at once, in percent. A VIP beyond it lets new clients wait, so "
+        "that a flood, or members that lead back to the VIP by ways that nobody knows of, leave its neighbours theirs. A VIP's "
+        "own connection limit counts where it is lower. Raise it where a device has one busy VIP; 100 is no limit.",
     ),
     cfg.IntOpt(
         "connect_timeout_ms",
@@ -148,6 +158,7 @@ class Settings:
     group: str
     threads: int
     max_open_files: int
+    vip_share_percent: int
     connect_timeout_ms: int
     client_timeout_ms: int
     server_timeout_ms: int
@@ -177,6 +188,17 @@ class Settings:
                 if name not in ("binary", "state_path", "user", "group")
             },
         )
+
+    def connections(self, maxconn: int | None) -> int:
+        """How many connections one VIP of a device may have at once.
+
+        :param maxconn: how many the device may; None = as many as HAProxy finds files for, of which a connection takes two.
+        """
+        if maxconn is None:
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            files = self.max_open_files if most == resource.RLIM_INFINITY else min(self.max_open_files, most)
+            maxconn = files // 2
+        return max(maxconn * self.vip_share_percent // 100, 1)
 
 
 def _find(binary: str) -> str:

@@ -1,4 +1,5 @@
-"""The master process's command line interface: one UNIX socket per device, through which its workers are reached as well."""
+"""The command line interfaces of a device's processes: the master's, through which its workers are reached as well, and the
+current worker's own, which takes thousands of commands where the master takes one after the other."""
 
 from __future__ import annotations
 
@@ -14,8 +15,11 @@ from pathlib import Path
 from lbaas_scheduler.sdk.silence import OWN_FAULTS
 
 SOCKET = "master.sock"
+WORKER_SOCKET = "worker.sock"
 MAX_COMMANDS_BYTES = 8_000
-"""HAProxy reads a line of commands into one buffer of 16 KiB."""
+"""HAProxy reads a line of commands into one buffer, which has 16 KiB unless it is told otherwise."""
+MAX_FILL_BYTES = 30_000
+"""Of a worker whose buffers are ours."""
 
 
 class RuntimeUnavailable(Exception):
@@ -90,28 +94,31 @@ class Runtime:
         :raises RuntimeUnavailable: the socket is absent, closed, or silent.
         :raises OSError: we can ask nobody, for all files that we may open are open, say.
         """
+        return self._ask(SOCKET, command)
+
+    def _ask(self, name: str, command: str) -> str:
         try:
             folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise self._unavailable(name, error) from error
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
                 connection.settimeout(self.timeout_seconds)
                 # A socket's path has at most 107 bytes; by the folder's descriptor it is short wherever the folder is.
-                connection.connect(f"/proc/self/fd/{folder}/{SOCKET}")
+                connection.connect(f"/proc/self/fd/{folder}/{name}")
                 connection.sendall(command.encode() + b"\n")
                 # The master, unlike a worker, keeps the connection open for more, unless it is told that no more will come.
                 connection.shutdown(socket.SHUT_WR)
                 return b"".join(iter(lambda: connection.recv(65536), b"")).decode(errors="replace")
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise self._unavailable(name, error) from error
         finally:
             os.close(folder)
 
-    def _unavailable(self, error: OSError) -> Exception:
+    def _unavailable(self, name: str, error: OSError) -> Exception:
         if error.errno in OWN_FAULTS:
             return OSError(error.errno, error.strerror)
-        return RuntimeUnavailable(f"{self.folder / SOCKET}: {error}")
+        return RuntimeUnavailable(f"{self.folder / name}: {error}")
 
     def processes(self) -> Processes:
         return _processes(self.ask("show proc"))
@@ -126,7 +133,7 @@ class Runtime:
 
     def variables(self, names: Sequence[str]) -> dict[str, str]:
         """Variables of the current worker that are words; those that it does not have are left out."""
-        said = "".join(self.ask(line) for line in _lines([f"get var {name}" for name in names]))
+        said = "".join(self.ask(line) for line in _lines([f"@1 get var {name}" for name in names], MAX_COMMANDS_BYTES))
         return dict(re.findall(r"^(\S+): type=str value=<(.*)>$", said, re.MULTILINE))
 
     def servers(self, backend: str = "") -> list[ServerState]:
@@ -140,14 +147,19 @@ class Runtime:
 
     def change(self, commands: Sequence[str]) -> str:
         """Run commands that say nothing on success in the current worker. Returns what they did say."""
-        return " ".join("".join(self.ask(line) for line in _lines(commands)).split())
+        steps = [f"@1 {command}" for command in commands]
+        return " ".join("".join(self.ask(line) for line in _lines(steps, MAX_COMMANDS_BYTES)).split())
+
+    def fill(self, commands: Sequence[str]) -> int:
+        """As :meth:`change`, for very many. Returns how many were refused."""
+        said = (self._ask(WORKER_SOCKET, line) for line in _lines(commands, MAX_FILL_BYTES))
+        return sum(1 for answer in said for line in answer.splitlines() if line.strip())
 
 
-def _lines(commands: Sequence[str]) -> Iterator[str]:
+def _lines(steps: Sequence[str], most: int) -> Iterator[str]:
     line = ""
-    for command in commands:
-        step = f"@1 {command}"
-        if line and len(line) + len(step) > MAX_COMMANDS_BYTES:
+    for step in steps:
+        if line and len(line) + len(step) > most:
             yield line
             line = ""
         line = f"{line};{step}" if line else step

@@ -189,6 +189,7 @@ def test_files_and_processes_do_not_leak(lab: Lab, web: Vip) -> None:
         f"vip-{web.id}.cfg",
         "pid",
         "master.sock",
+        "worker.sock",
         "state",
         "counters",
     }

@@ -20,10 +20,11 @@ import pytest
 from lbaas_scheduler.domain.deployments import Version
 from lbaas_scheduler.domain.loadbalancers import MonitorType, Vip
 from lbaas_scheduler.errors import DriverError
+from lbaas_scheduler.sdk import words
 from lbaas_scheduler.sdk.conformance import documents
 from lbaas_scheduler.sdk.conformance.documents import deployment, monitor, with_pool
 from lbaas_scheduler.sdk.files import write_atomically
-from lbaas_scheduler.vendors.haproxy import files, listeners, words
+from lbaas_scheduler.vendors.haproxy import files, listeners
 from lbaas_scheduler.vendors.haproxy.process import HaproxyProcess, ProcessFailed
 from lbaas_scheduler.vendors.haproxy.runtime import Runtime, RuntimeUnavailable, ServerState
 from tests.functional.haproxy.lab import Lab, alive, request

@@ -164,7 +164,7 @@ def test_the_health_of_members_without_a_monitor_is_unknown(lab: Lab, web: Vip, 
 
 
 def test_a_monitor_asks_exactly_what_the_tenant_wrote(lab: Lab, web: Vip, backends: list[Backend]) -> None:
-    path = "/a#b\"c'd\\e$HOME${HOME}%[date]%20?q=1;2&x={y}"
+    path = "/a._~!$HOME&()*+,;=:@/-%20?q=1;2&x=(%5Bdate%5D)"
     lab.serve(monitored(web, monitor(MonitorType.HTTP, http_method="POST", url_path=path)))
     wait_for(lambda: backends[0].requests, 10, "a health check")
     assert backends[0].requests[0][:2] == ("POST", path)

@@ -301,3 +301,32 @@ def test_a_simulated_vip_speaks_its_pools_protocol(lab: Lab) -> None:
 
 def _load(lab: Lab) -> list[Any]:
     return lab.database.read(lambda conn: sorted(map(tuple, conn.execute(sa.select(device_load)))))
+
+
+def test_a_service_type_says_what_becomes_of_a_clients_word_on_where_it_comes_from(any_lab: Lab) -> None:
+    lab = any_lab
+    careful, proxied = lab.active_vip(), lab.add_service_type("behind-a-proxy", options={"forwarded_for": "append"})
+    trusting = lab.active_vip(service_type_id=proxied)
+    assert lab.document(careful["id"]).forwarded_for == "replace"
+    assert lab.document(trusting["id"]).forwarded_for == "append"
+
+
+def test_another_word_of_the_service_type_reaches_the_vips_that_are_there(any_lab: Lab) -> None:
+    lab = any_lab
+    other, service_type = lab.active_vip(), lab.add_service_type("web")
+    vip = lab.active_vip(service_type_id=service_type)
+    before = lab.version(vip["id"]), lab.version(other["id"])
+    lab.service_types.update(service_type, {"options": {"forwarded_for": "append"}})
+    assert lab.document(vip["id"]).forwarded_for == "append"
+    row = lab.deployment(vip["id"])
+    assert row is not None
+    assert row.due_at is not None
+    assert (lab.version(vip["id"]) > before[0], lab.version(other["id"]) == before[1]) == (True, True)
+    lab.confirm(vip["id"])
+    lab.service_types.update(service_type, {"description": "something else"})
+    assert lab.version(vip["id"]) == row.version
+
+
+def test_another_word_than_replace_and_append_is_refused(lab: Lab) -> None:
+    with pytest.raises(InvalidRequest, match="'replace'"):
+        lab.add_service_type("odd", options={"forwarded_for": "drop"})

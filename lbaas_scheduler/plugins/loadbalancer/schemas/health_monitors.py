@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+from lbaas_scheduler.domain import words
 from lbaas_scheduler.errors import DelayOrTimeoutInvalid
 from lbaas_scheduler.schemas import common, converters
 from lbaas_scheduler.schemas.attributes import REQUIRED, Attribute, Noun
 from lbaas_scheduler.schemas.checker import Schema
 
-MAX_SECONDS = 86400
-"""A day. HAProxy refuses a configuration with more than 24.8 of them (2³¹ − 1 ms), and nobody waits for so long."""
-
 TYPE: Schema = {"type": "string", "enum": ["PING", "TCP", "HTTP", "HTTPS"]}
-SECONDS: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_SECONDS}
-MAX_RETRIES: Schema = {"type": "integer", "minimum": 1, "maximum": 10}
-HTTP_METHOD: Schema = {
-    "type": "string",
-    # The safe or at least commonly monitored methods of RFC 9110; CONNECT makes no sense for a check.
-    "enum": ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"],
-}
+SECONDS: Schema = {"type": "integer", "minimum": 1, "maximum": words.MAX_SECONDS}
+MAX_RETRIES: Schema = {"type": "integer", "minimum": 1, "maximum": words.MAX_RETRIES}
+HTTP_METHOD: Schema = {"type": "string", "enum": list(words.HTTP_METHODS)}
 URL_PATH: Schema = {
     "type": "string",
-    "maxLength": 255,
-    # Path and query of RFC 3986, without the apostrophe.
-    "pattern": r"^/(?:[0-9A-Za-z._~!$&()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$",
+    "maxLength": words.MAX_URL_PATH,
+    "pattern": f"^{words.URL_PATH}$",
     "description": (
         "a path that starts with '/' and has only characters of a URL (others as %XX; no space, quotation mark, backslash or '#')"
     ),
 }
 EXPECTED_CODES: Schema = {
     "type": "string",
-    "maxLength": 64,
-    "pattern": r"^(?:[1-5][0-9]{2}(?: *, *[1-5][0-9]{2})*|[1-5][0-9]{2}-[1-5][0-9]{2})$",
+    "maxLength": words.MAX_EXPECTED_CODES,
+    "pattern": f"^(?:{words.EXPECTED_CODES})$",
     "format": "status-codes",
     "description": "a status code from 100 to 599, a list ('200, 202') or a range ('200-204', low to high)",
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from lbaas_scheduler.domain import words
 from lbaas_scheduler.schemas import common, converters
 from lbaas_scheduler.schemas.attributes import REQUIRED, Attribute, Noun
 from lbaas_scheduler.schemas.checker import Schema
 
-WEIGHT: Schema = {"type": "integer", "minimum": 0, "maximum": 256}
+WEIGHT: Schema = {"type": "integer", "minimum": 0, "maximum": words.MAX_WEIGHT}
 
 MEMBER = Noun(
     "member",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lbaas_scheduler.domain import words
 from lbaas_scheduler.errors import InvalidRequest
 from lbaas_scheduler.schemas import common, converters
 from lbaas_scheduler.schemas.attributes import REQUIRED, Attribute, Noun
@@ -13,9 +14,8 @@ from lbaas_scheduler.schemas.checker import Schema
 COOKIE_NAME: Schema = {
     "type": "string",
     "minLength": 1,
-    "maxLength": 255,
-    # RFC 6265 says: a token of RFC 2616. Without its quotation marks, "#" and "$", which configuration languages give a meaning.
-    "pattern": r"^[0-9A-Za-z!%&*+.^_|~-]+$",
+    "maxLength": words.MAX_COOKIE_NAME,
+    "pattern": f"^{words.COOKIE_NAME}$",
     "description": "a cookie name (letters, digits and any of !%&*+.^_|~-)",
 }
 SESSION_PERSISTENCE: Schema = {
@@ -36,7 +36,7 @@ SESSION_PERSISTENCE: Schema = {
         "(letters, digits and any of !%&*+.^_|~-)"
     ),
 }
-CONNECTION_LIMIT: Schema = {"type": "integer", "minimum": -1, "maximum": 2**31 - 1}
+CONNECTION_LIMIT: Schema = {"type": "integer", "minimum": -1, "maximum": words.MAX_CONNECTION_LIMIT}
 
 VIP = Noun(
     "vip",

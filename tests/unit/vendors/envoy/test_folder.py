@@ -10,9 +10,9 @@ from lbaas_scheduler.domain.deployments import Version
 from lbaas_scheduler.errors import DriverError
 from lbaas_scheduler.sdk.conformance.documents import member, vip
 from lbaas_scheduler.vendors.envoy.folder import Folder, Record, digest, folder_of
-from lbaas_scheduler.vendors.envoy.resources import Timeouts, render
+from lbaas_scheduler.vendors.envoy.resources import Terms, render
 
-RECORD = Record(Version(2, 5), render(vip(port=80, members=(member(),)), Timeouts(5, 60)), {"127.0.0.1 9": "m"}, True)
+RECORD = Record(Version(2, 5), render(vip(port=80, members=(member(),)), Terms(5, 60, 100)).resources, {"127.0.0.1 9": "m"}, True)
 
 
 @pytest.fixture

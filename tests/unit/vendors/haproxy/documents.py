@@ -9,9 +9,7 @@ from lbaas_scheduler.domain.deployments import Deployment, Version
 from lbaas_scheduler.domain.loadbalancers import HealthMonitor, Member, Method, MonitorType, Pool, Protocol, Vip
 
 MEMBERS = (Member("m1", "10.0.0.11", 8080), Member("m2", "10.0.0.12", 8080, weight=5))
-MONITOR = HealthMonitor(
-    "h1", MonitorType.HTTP, delay=10, timeout=3, max_retries=4, url_path="/health", expected_codes="200-204, 301"
-)
+MONITOR = HealthMonitor("h1", MonitorType.HTTP, delay=10, timeout=3, max_retries=4, url_path="/health", expected_codes="200-204")
 
 
 def vip(protocol: Protocol = Protocol.HTTP, *, pool: dict[str, Any] | None = None, **changes: Any) -> Vip:

@@ -85,7 +85,7 @@ def test_more_members_than_dynamic_round_robin_takes_are_spread_statically() -> 
 def test_only_http_is_understood(protocol: Protocol, mode: str) -> None:
     text = body(vip(protocol))
     assert text.count(f"    mode {mode}\n") == 2
-    assert ("option forwardfor\n" in text) == (protocol is Protocol.HTTP)
+    assert ("    http-request set-header X-Forwarded-For %[src]\n" in text) == (protocol is Protocol.HTTP)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,8 @@ def test_monitors_that_are_down_are_left_out() -> None:
     [
         {"type": MonitorType.PING},
         {"delay": 0},
-        {"delay": 2_147_484},
+        {"delay": 86_401},
+        {"max_retries": 11},
         {"timeout": 0},
         {"url_path": "no-slash"},
         {"url_path": "/a b"},
@@ -196,11 +197,13 @@ def test_a_member_that_cannot_be_applied_is_reported_and_left_out(member: Member
         vip(pool={"id": "p 1"}),
         vip(address="0.0.0.0:80 user root"),
         vip(address="fe80::1%x y"),
+        vip(address="0.0.0.0"),  # noqa: S104
+        vip(address="::ffff:192.0.2.10"),
         vip(protocol_port=0),
         vip(connection_limit=-2),
         *(
             vip(session_persistence=SessionPersistence(Persistence.APP_COOKIE, name))
-            for name in (None, "", "a b", "a,b", "a)b", "a#b", 'a"b', "a'b", "a\\b", "a\nb", "ä", "a" * 65, "a;b", "a=b")
+            for name in (None, "", "a b", "a,b", "a)b", "a#b", 'a"b', "a'b", "a\\b", "a\nb", "ä", "a" * 256, "a;b", "a$b", "a=b")
         ),
     ],
 )
@@ -209,9 +212,46 @@ def test_a_vip_that_cannot_be_applied_is_refused(document: Vip) -> None:
         render.render_vip(deployment(document))
 
 
-def test_what_haproxy_gives_meaning_to_is_escaped() -> None:
-    monitor = replace(MONITOR, url_path="/a#b\"c'd\\e")
-    assert "uri /a\\#b\\\"c\\'d\\\\e\n" in body(vip(pool={"health_monitors": (monitor,)}))
+def test_a_vip_has_its_own_limit_or_its_share_of_the_device_whichever_is_less() -> None:
+    def text(limit: int) -> str:
+        return render.render_vip(deployment(vip(connection_limit=limit)), render.Terms(connections=100)).body
+
+    assert "    maxconn 100\n" in text(-1)
+    assert "    maxconn 99\n" in text(99)
+    assert "    maxconn 100\n" in text(101)
+    assert "    tcp-request connection reject\n" in text(0)
+
+
+def test_a_monitors_timeout_bounds_the_connection_too() -> None:
+    """HAProxy 2.6 counts a check's timeout from when it is connected, and waits for that as long as for any connection."""
+    assert "    timeout connect 3s\n" in body(vip(pool={"health_monitors": (replace(MONITOR, timeout=3),)}))
+    assert "timeout connect" not in body(vip(pool={"health_monitors": (replace(MONITOR, timeout=5),)}))
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        Member("bad", "192.0.2.10", 80),
+        Member("bad", "0.0.0.0", 80),  # noqa: S104
+        Member("bad", "::", 80),
+        Member("bad", "::ffff:192.0.2.10", 80),
+        Member("bad", "127.0.0.1", 8080),
+        Member("bad", "::1", 8080),
+        Member("bad", "192.0.2.20", 80),
+    ],
+)
+def test_a_member_by_which_haproxy_would_call_itself_is_reported_and_left_out(member: Member) -> None:
+    """The VIP itself, an address that means the device's own, or another VIP of the device that leads back."""
+    beside = {("192.0.2.20", 80): [("192.0.2.30", 80)], ("192.0.2.30", 80): [("192.0.2.10", 80), ("192.0.2.20", 80)]}
+    rendered = render.render_vip(deployment(vip(pool={"members": (*MEMBERS, member)})), beside=beside)
+    assert set(rendered.errors) == {"bad"}
+    assert rendered.servers == render.render_vip(deployment(vip())).servers
+
+
+def test_a_vip_behind_another_one_of_the_device_is_an_ordinary_member() -> None:
+    ahead = vip(pool={"members": (Member("m1", "192.0.2.20", 80),)})
+    rendered = render.render_vip(deployment(ahead), beside={("192.0.2.20", 80): [("192.0.2.10", 8080)]})
+    assert (rendered.errors, len(rendered.servers)) == ({}, 1)
 
 
 def test_every_line_ends() -> None:
@@ -226,6 +266,6 @@ def monitor_of(delay: int) -> HealthMonitor:
     return replace(MONITOR, delay=delay)
 
 
-@pytest.mark.parametrize("delay", [1, 2_147_483])
+@pytest.mark.parametrize("delay", [1, 86_400])
 def test_the_longest_and_the_shortest_delay_are_kept(delay: int) -> None:
     assert f" check inter {delay}s fall 4 " in body(vip(pool={"health_monitors": (monitor_of(delay),)}))

@@ -55,7 +55,7 @@ def test_an_empty_table_has_no_rows(text: str) -> None:
 
 def test_long_commands_are_split_into_lines_that_haproxy_takes() -> None:
     commands = [f"set server backend/{number} weight 1" for number in range(1000)]
-    lines = list(runtime._lines(commands))
+    lines = list(runtime._lines(commands, runtime.MAX_COMMANDS_BYTES))
     assert max(map(len, lines)) <= runtime.MAX_COMMANDS_BYTES
     assert [step.removeprefix("@1 ") for line in lines for step in line.split(";")] == commands
 

@@ -56,6 +56,9 @@ SHORTEST, LONGEST = 1.5, 12.0
 PAUSE = (0.5, 5.0)
 """Seconds between the beginnings of two faults; they overlap."""
 
+ORDERLY = (0, 128 + signal.SIGTERM)
+"""Exit codes of a process that was told to end: the second one where it had only just started, and catches no signals yet."""
+
 OFFSETS = (-600, -120, -30, 30, 120, 600)
 """Seconds by which a clock is wrong."""
 
@@ -196,7 +199,7 @@ class Nemesis:
             process.wanted = False
             if fault.kind == KILL:
                 process.daemon.kill()
-            elif code := process.daemon.stop():
+            elif (code := process.daemon.stop()) not in ORDERLY:
                 process.ends.append(f"{fault.target} was told to end and did so with exit code {code}")
 
     def _hit_service(self, fault: Fault, begins: bool) -> None:

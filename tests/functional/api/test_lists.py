@@ -261,3 +261,9 @@ def test_a_name_is_found_by_itself_alone_on_every_database(any_house: House) -> 
         any_house.pool(name=name)
         assert [it["name"] for it in any_house.get(f"{POOLS}?name={name}").json["pools"]] == [name]
     assert any_house.get(f"{POOLS}?name=web%20").status_code == 400
+
+
+def test_a_description_is_found_with_its_blanks_on_every_database(any_house: House) -> None:
+    for number, description in enumerate(("web", "web ", "Web")):
+        any_house.pool(name=str(number), description=description)
+        assert [it["name"] for it in any_house.get(f"{POOLS}?description={description}").json["pools"]] == [str(number)]

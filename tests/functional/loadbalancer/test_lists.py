@@ -10,7 +10,7 @@ from oslo_utils import uuidutils
 from sqlalchemy.engine import Connection
 
 from lbaas_scheduler import errors
-from lbaas_scheduler.db import health_monitors, members, models, pools, vips
+from lbaas_scheduler.db import models
 from lbaas_scheduler.plugins.loadbalancer import documents
 from lbaas_scheduler.plugins.loadbalancer.schemas.health_monitors import HEALTH_MONITOR
 from lbaas_scheduler.plugins.loadbalancer.schemas.members import MEMBER
@@ -34,14 +34,12 @@ def _copy(lab: Lab, count: int) -> None:
     """More rows like those that are there."""
 
     def work(conn: Connection) -> None:
-        for store in (pools, vips, members, health_monitors):
-            table = models.metadata.tables[store.__name__.rpartition(".")[2]]
+        for table in (models.pools, models.vips, models.members, models.health_monitors):
             row = dict(conn.execute(sa.select(table)).one()._mapping)
-            del row["created_at"]
             for number in range(count):
                 own = {"id": uuidutils.generate_uuid()} | ({"vip_id": None} if table is models.pools else {})
                 own |= {"protocol_port": number + 1} if table is models.members else {}
-                store.insert(conn, {**row, **own})
+                conn.execute(sa.insert(table), {**row, **own})
 
     lab.database.write(work)
 

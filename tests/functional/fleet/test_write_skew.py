@@ -73,6 +73,14 @@ def test_a_change_reaches_the_device_that_a_move_has_just_chosen(lab: Lab, both:
     assert lab.agents.served[lab.ids["b"]][vip_id].vip.connection_limit == 7
 
 
+def test_a_change_that_waited_for_a_move_to_begin_makes_the_target_due_for_it(lab: Lab) -> None:
+    """Whatever was cast to the target meanwhile."""
+    vip_id = lab.vip(on="a")
+    change = {"connection_limit": 7}
+    interleave(lab.database, lambda: lab.move(vip_id, to="b"), lambda: lab.balancers.update_vip(TENANT, vip_id, change))
+    assert lab.rows(vip_id)["b"].version.revision > 1
+
+
 def test_a_vip_that_arrives_while_it_is_deleted_goes(lab: Lab, both: Callable[[Job, Job], None]) -> None:
     vip_id = lab.vip(on="a")
     lab.move(vip_id, to="b")

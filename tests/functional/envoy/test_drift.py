@@ -10,6 +10,7 @@ import signal
 import socket
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,7 +192,12 @@ def test_what_an_earlier_release_opened_can_be_changed_and_is_shared_after_the_n
     driver: EnvoyDriver, device: Device, state_path: Path, web: Vip, other: Vip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(node, "render", lambda *words: resources.sharing(resources.render(*words), False))
+
+        def alone(*words: Any) -> resources.Rendered:
+            found = resources.render(*words)
+            return replace(found, resources=resources.sharing(found.resources, False))
+
+        earlier.setattr(node, "render", alone)
         earlier.setattr(node.Node, "_opened_anew", lambda _, records: dict(records))
         driver.apply(device, [deployment(web), deployment(other)])
     changed = replace(web, connection_limit=9)

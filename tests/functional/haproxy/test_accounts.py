@@ -56,7 +56,7 @@ def test_roots_workers_give_up_their_rights(lab: Lab, web: Vip) -> None:
 def test_only_the_agents_user_may_read_or_command_a_device(lab: Lab, web: Vip) -> None:
     lab.serve(web)
     assert {path.name: path.stat().st_mode & 0o077 for path in lab.folder.iterdir() if path.name != "pid"} == dict.fromkeys(
-        ("00-base.cfg", "master.sock", "state", f"vip-{web.id}.cfg"), 0
+        ("00-base.cfg", "master.sock", "worker.sock", "state", f"vip-{web.id}.cfg"), 0
     )
     assert lab.folder.stat().st_mode & 0o777 == 0o700
 

@@ -39,29 +39,33 @@ class AgentEndpoint:
         self._trusted = trusted
 
     def create_vip(self, context: RequestContext, device: Document, deployment: Document) -> None:
-        self._offer(device, lambda: Change.apply(from_document(Deployment, deployment)))
+        self.change_vips(context, [{"verb": "create_vip", "device": device, "deployment": deployment}])
 
     def update_vip(self, context: RequestContext, device: Document, deployment: Document) -> None:
-        self._offer(device, lambda: Change.apply(from_document(Deployment, deployment)))
+        self.change_vips(context, [{"verb": "update_vip", "device": device, "deployment": deployment}])
 
     def delete_vip(self, context: RequestContext, device: Document, vip_id: str, version: list[int]) -> None:
-        self._offer(device, lambda: Change.remove(from_document(str, vip_id), from_document(Version, version)))
+        self.change_vips(context, [{"verb": "delete_vip", "device": device, "vip_id": vip_id, "version": version}])
 
     def change_vips(self, context: RequestContext, changes: Sequence[Document]) -> None:
-        """Several of the above in one message. One that cannot be read does not cost the others."""
-        verbs: dict[Any, Callable[..., None]] = {
-            "create_vip": self.create_vip,
-            "update_vip": self.update_vip,
-            "delete_vip": self.delete_vip,
-        }
-        for change in changes:
+        """Several of the above in one message. One that cannot be read does not cost the others.
+
+        What one device is to do is handed on together, so that its driver gets it in one call, and not the first part alone.
+        """
+        offered: dict[str, tuple[SealedDevice, list[Change]]] = {}
+        for document in changes:
             verb = None
             try:
-                arguments = dict(change)
+                arguments = dict(document)
                 verb = arguments.pop("verb", None)
-                verbs[verb](context, **arguments)
-            except (KeyError, TypeError, ValueError) as error:
+                sealed, change = _READ[verb](**arguments)
+            except (InvalidRequest, KeyError, TypeError, ValueError) as error:
                 LOG.error("A part of a message cannot be read and is dropped: %s of %r", error, verb)
+                continue
+            _, together = offered.get(sealed.device.id, (sealed, []))
+            offered[sealed.device.id] = (sealed, [*together, change])
+        for sealed, together in offered.values():
+            self._workers.offer(sealed, together, self._trusted())
 
     def resync(self, context: RequestContext, device_id: str | None = None) -> None:
         if device_id is None:
@@ -75,9 +79,18 @@ class AgentEndpoint:
         if admin_state_up:
             self._resync.want_all()
 
-    def _offer(self, device: Document, change: Callable[[], Change]) -> None:
-        try:
-            sealed = SealedDevice(*decode_device(device))
-            self._workers.offer(sealed, [change()], self._trusted())
-        except InvalidRequest as error:
-            LOG.error("A message cannot be read and is dropped: %s", error.message)
+
+def _apply(device: Document, deployment: Document) -> tuple[SealedDevice, Change]:
+    return SealedDevice(*decode_device(device)), Change.apply(from_document(Deployment, deployment))
+
+
+def _remove(device: Document, vip_id: str, version: list[int]) -> tuple[SealedDevice, Change]:
+    change = Change.remove(from_document(str, vip_id), from_document(Version, version))
+    return SealedDevice(*decode_device(device)), change
+
+
+_READ: Mapping[Any, Callable[..., tuple[SealedDevice, Change]]] = {
+    "create_vip": _apply,
+    "update_vip": _apply,
+    "delete_vip": _remove,
+}

@@ -40,13 +40,16 @@ Job = Callable[[], None]
 class Agents:
     """All agents. What they are told waits until :meth:`work`; what devices serve is in ``served``.
 
-    ``broken``: device id → the error that it answers every apply with. ``silent``: devices that do nothing and say nothing.
+    ``broken``: device id → the error that it answers every apply with. ``refused``: VIPs that no device takes that does not have
+    them. ``silent``: devices that do nothing and say nothing. ``messages``: of those with several changes, to whom, and how many.
     ``watch``: called after everything that changes what a device serves.
     """
 
     def __init__(self) -> None:
         self.served: dict[str, dict[str, Deployment]] = defaultdict(dict)
         self.broken: dict[str, str] = {}
+        self.refused: set[str] = set()
+        self.messages: list[tuple[str, int]] = []
         self.silent: set[str] = set()
         self.resynced: list[tuple[str, str | None]] = []
         self.watch: Callable[[], None] = lambda: None
@@ -62,6 +65,7 @@ class Agents:
         self._waiting.append((device["id"], lambda: self._remove(host, device["id"], vip_id, version)))
 
     def change_vips(self, host: str, changes: Sequence[VipChange]) -> None:
+        self.messages.append((host, len(changes)))
         for change in changes:
             getattr(self, change.verb)(host, **change.arguments)
 
@@ -92,6 +96,8 @@ class Agents:
     def _apply(self, host: str, device_id: str, deployment: Deployment) -> None:
         vip_id = deployment.vip.id
         error = self.broken.get(device_id)
+        if vip_id in self.refused and vip_id not in self.served[device_id]:
+            error = "refused"
         if error is None:
             self.served[device_id][vip_id] = deployment
             self.watch()

@@ -17,8 +17,10 @@ from tests.agent_side import HOST, deployment, device
 class Workers:
     def __init__(self) -> None:
         self.offered: list[tuple[str, str, Operation]] = []
+        self.calls = 0
 
     def offer(self, sealed: SealedDevice, changes: Iterable[Change], trusted: bool) -> None:
+        self.calls += 1
         self.offered += [(sealed.device.id, change.vip_id, change.operation) for change in changes]
 
 
@@ -61,3 +63,18 @@ def test_a_part_that_is_no_change_at_all_costs_no_other(scrap: Any) -> None:
     good = {"verb": "delete_vip", "device": encode_device(device("d1"), ""), "vip_id": "v2", "version": [1, 2]}
     endpoint.change_vips(None, [scrap, good])  # type: ignore[arg-type]
     assert [vip_id for _, vip_id, _ in workers.offered] == ["v2"]
+
+
+def test_what_a_message_has_for_one_device_is_handed_on_together() -> None:
+    workers = Workers()
+    api = DirectAgentAPI(AgentEndpoint(workers, None, lambda: True))  # type: ignore[arg-type]
+    documents = [encode_device(device(name), "") for name in ("d1", "d2", "d1", "d1")]
+    changes = [VipChange("create_vip", {"device": it, "deployment": deployment(f"v{n}")}) for n, it in enumerate(documents)]
+    api.change_vips(HOST, changes)
+    assert [(device_id, vip_id) for device_id, vip_id, _ in workers.offered] == [
+        ("d1", "v0"),
+        ("d1", "v2"),
+        ("d1", "v3"),
+        ("d2", "v1"),
+    ]
+    assert workers.calls == 2

@@ -80,11 +80,11 @@ class AgentEndpoint:
             self._resync.want_all()
 
 
-def _apply(device: Document, deployment: Document) -> tuple[SealedDevice, Change]:
+def _apply(device: Document, deployment: Document, **_of_newer_servers: Any) -> tuple[SealedDevice, Change]:
     return SealedDevice(*decode_device(device)), Change.apply(from_document(Deployment, deployment))
 
 
-def _remove(device: Document, vip_id: str, version: list[int]) -> tuple[SealedDevice, Change]:
+def _remove(device: Document, vip_id: str, version: list[int], **_of_newer_servers: Any) -> tuple[SealedDevice, Change]:
     change = Change.remove(from_document(str, vip_id), from_document(Version, version))
     return SealedDevice(*decode_device(device)), change
 

@@ -11,7 +11,7 @@ from tests.functional.fleet.lab import ADMIN, Lab
 from tests.functional.fleet.test_evacuations import begin, deploying, fill
 from tests.functional.fleet.test_monitoring import bring_back, lose
 
-STATEMENTS_PER_MOVE = 22
+STATEMENTS_PER_MOVE = 24
 """A claim and what goes with it, in one transaction each; what a move needs to know is read for all together."""
 
 

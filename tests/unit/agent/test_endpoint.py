@@ -78,3 +78,11 @@ def test_what_a_message_has_for_one_device_is_handed_on_together() -> None:
         ("d2", "v1"),
     ]
     assert workers.calls == 2
+
+
+def test_what_a_newer_server_says_beside_a_change_is_left_out() -> None:
+    workers = Workers()
+    endpoint = AgentEndpoint(workers, None, lambda: True)  # type: ignore[arg-type]
+    change = {"verb": "delete_vip", "device": encode_device(device("d1"), ""), "vip_id": "v2", "version": [1, 2]}
+    endpoint.change_vips(None, [{**change, "colour": "red"}])  # type: ignore[arg-type]
+    assert [vip_id for _, vip_id, _ in workers.offered] == ["v2"]

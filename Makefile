@@ -37,6 +37,9 @@ unit: ## the tests that need no service
 	tools/venv $(VENV) $(TEST_EXTRAS)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/unit tests/house
 
+# Tests start hundreds of processes: without compiled modules each of them compiles them anew.
+test: export PYTHONDONTWRITEBYTECODE =
+
 soak: export LBAAS_TEST_SOAK = 1
 soak: test ## as test, at full length
 

@@ -180,7 +180,7 @@ RULES = "/v2.0/placement-rules"
 FREE = ("pool", "health_monitor", "network")
 """What needs nothing of anybody else's: a foreign member creates his own."""
 
-PUBLIC = ("/", "/v2.0", "/v2.0/extensions", "/openapi.json", "/healthcheck", "/metrics")
+PUBLIC = ("/", "/v2.0", "/v2.0/extensions", "/openapi.json", "/healthcheck", "/healthcheck/live", "/metrics")
 
 
 class Site:

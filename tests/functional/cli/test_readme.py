@@ -82,7 +82,8 @@ def test_the_readme_leads_from_a_clone_to_a_working_vip_in_ten_commands(clone: P
         [*alone, "bash", "-c", script],
         cwd=clone,
         env={
-            **{name: value for name, value in os.environ.items() if not name.startswith(("OS_", "LBAAS_"))},
+            # What `make test` was called with is nothing for the README's own make.
+            **{name: value for name, value in os.environ.items() if not name.startswith(("OS_", "LBAAS_", "MAKE", "ARGS"))},
             "LC_ALL": "C.UTF-8",
         },
         stdout=subprocess.PIPE,

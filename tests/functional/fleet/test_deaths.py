@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -111,13 +111,13 @@ class FakeCluster(Cluster):
         self.devices_folder.mkdir()
         self.mortal: dict[str, tuple[str, str, str]] = {}
 
-    def _process(self, name: str, module: str) -> Daemon:
+    def _process(self, name: str, module: str, environment: Mapping[str, str] | None = None) -> Daemon:
         config = self._folder / f"{name}.conf"
         state = self._folder / name
         config.write_text(CONFIGURATION.format(host=name, state=state, devices=self.devices_folder, **self._values))
         words = [*self.mortal[name]] if name in self.mortal else []
         command = [sys.executable, "-m", "tests.functional.fleet.mortal" if words else module, *words]
-        return self._spawn(name, [*command, "--config-file", str(config)])
+        return self._spawn(name, [*command, "--config-file", str(config)], environment=environment)
 
     def purge(self) -> None:
         self.agents = {}

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from lbaas_scheduler.domain.deployments import Deployment, Version
 from lbaas_scheduler.rpc.codec import from_document, to_document
-from lbaas_scheduler.vendors.envoy.resources import Timeouts
+from lbaas_scheduler.vendors.envoy.resources import Terms
 from lbaas_scheduler.vendors.envoy.resources import render as render_envoy
 from lbaas_scheduler.vendors.haproxy.render import render_vip as render_haproxy
 from tests.functional.loadbalancer.lab import Lab, tenant
@@ -44,7 +44,7 @@ def build_and_render(any_lab: Lab, name: str) -> None:
     sent = json.dumps(to_document(Deployment(any_lab.document(vip["id"]), Version(1, 1))))
     received = from_document(Deployment, json.loads(sent))
     haproxy = render_haproxy(received)
-    envoy = json.dumps(asdict(render_envoy(received.vip, Timeouts(1, 1))))
+    envoy = json.dumps(asdict(render_envoy(received.vip, Terms(1, 1, 100))))
     assert not haproxy.errors
     for written in (haproxy.text, envoy):
         assert MARK not in written

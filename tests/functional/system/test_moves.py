@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -30,15 +30,15 @@ class TwoHosts(Cluster):
 
     forwarded_port = 0
 
-    def _process(self, name: str, module: str) -> Daemon:
+    def _process(self, name: str, module: str, environment: Mapping[str, str] | None = None) -> Daemon:
         if not name.startswith("agent-"):
-            return super()._process(name, module)
+            return super()._process(name, module, environment)
         spawn, values = self._spawn, self._values
         url = re.sub(r"127\.0\.0\.1:\d+", f"{hosts.HOME}:{self.forwarded_port}", values["transport_url"])
         self._values = {**values, "transport_url": url}
-        self._spawn = lambda name, command: spawn(name, [*hosts.on(name.removeprefix("agent-")), *command])
+        self._spawn = lambda name, command, **more: spawn(name, [*hosts.on(name.removeprefix("agent-")), *command], **more)
         try:
-            return super()._process(name, module)
+            return super()._process(name, module, environment)
         finally:
             self._spawn, self._values = spawn, values
 

@@ -13,6 +13,9 @@ from lbaas_scheduler.errors import Conflict, StateInvalid
 from tests.functional.fleet.interleaving import interleave
 from tests.functional.fleet.lab import TENANT, Lab
 
+# One after the other: MariaDB shows anew who waits only when nobody has looked for 0.1 s, and all workers look at one server.
+pytestmark = pytest.mark.xdist_group("who-waits")
+
 Job = Callable[[], object]
 
 

@@ -18,7 +18,7 @@ from tests.functional.allocator import chaos
 
 ROOT = Path(__file__).parents[3]
 SOAK = os.environ.get("LBAAS_TEST_SOAK") == "1"
-PROCESSES, OPERATIONS, KILL_SECONDS = (16, 100_000, 1.0) if SOAK else (16, 320, 0.7)
+PROCESSES, OPERATIONS, KILL_SECONDS = (16, 100_000, 1.0) if SOAK else (16, 640, 0.3)
 SIZE = 4_000
 
 

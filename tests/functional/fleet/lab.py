@@ -55,6 +55,7 @@ class Agents:
         self.watch: Callable[[], None] = lambda: None
         self.callbacks: AgentCallbacks | None = None
         self._waiting: deque[tuple[str, Job]] = deque()
+        self._newest: dict[tuple[str, str], tuple[Version, bool]] = {}
 
     def create_vip(self, host: str, device: Mapping[str, Any], deployment: Deployment) -> None:
         self._waiting.append((device["id"], lambda: self._apply(host, device["id"], deployment)))
@@ -95,6 +96,8 @@ class Agents:
 
     def _apply(self, host: str, device_id: str, deployment: Deployment) -> None:
         vip_id = deployment.vip.id
+        if self._is_stale(device_id, vip_id, (deployment.version, False)):
+            return
         error = self.broken.get(device_id)
         if vip_id in self.refused and vip_id not in self.served[device_id]:
             error = "refused"
@@ -104,9 +107,19 @@ class Agents:
         self._report(host, device_id, Result(vip_id, deployment.version, error))
 
     def _remove(self, host: str, device_id: str, vip_id: str, version: Version) -> None:
+        if self._is_stale(device_id, vip_id, (version, True)):
+            return
         self.served[device_id].pop(vip_id, None)
         self.watch()
         self._report(host, device_id, Result(vip_id, version, removed=True))
+
+    def _is_stale(self, device_id: str, vip_id: str, order: tuple[Version, bool]) -> bool:
+        """Casts of two threads may come in the other order; agents drop what is older than what they know."""
+        known = self._newest.get((device_id, vip_id))
+        if known is not None and order < known:
+            return True
+        self._newest[device_id, vip_id] = order
+        return False
 
     def _report(self, host: str, device_id: str, result: Result) -> None:
         assert self.callbacks is not None

@@ -120,7 +120,9 @@ def test_a_server_that_still_owes_an_answer_ends_though_the_broker_is_away(
     add_agent(database)
     add_devices(database, new_device(device_type="patient", traits=traits.STANDARD, extra={"folder": str(tmp_path)}))
     bus = own_rabbitmq.create_vhost()
-    server = Server(tmp_path, sqlite_url, PATIENT, "[DEFAULT]\ngraceful_shutdown_seconds = 3", bus)
+    # No agent reports here: the reconciler would close the device.
+    more = "[DEFAULT]\ngraceful_shutdown_seconds = 3\n[scheduler]\nreconcile_interval_seconds = 300"
+    server = Server(tmp_path, sqlite_url, PATIENT, more, bus)
     daemon = server.run(spawn)
     network = server.create("networks", "network", name="front", shared=True)
     subnet = server.create("subnets", "subnet", network_id=network["id"], cidr="10.0.0.0/24")

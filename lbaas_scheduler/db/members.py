@@ -55,18 +55,6 @@ def by_ids(conn: Connection, member_ids: Collection[str]) -> list[AnyRow]:
     return list(conn.execute(sa.select(members).where(members.c.id.in_(member_ids))))
 
 
-def is_taken(conn: Connection, pool_id: str, address: str, port: int, but: str) -> bool:
-    """Whether the pool has a member with this address and port that stays, other than ``but``."""
-    query = sa.select(members.c.id).where(
-        members.c.pool_id == pool_id,
-        members.c.address == address,
-        members.c.protocol_port == port,
-        members.c.leaving == "",
-        members.c.id != but,
-    )
-    return conn.execute(query).first() is not None
-
-
 def rows(conn: Connection, listing: Listing) -> list[AnyRow]:
     return fetch(conn, matching(conn, sa.select(members), COLUMNS, listing), listing)
 

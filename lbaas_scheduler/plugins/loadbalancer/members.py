@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from oslo_context.context import RequestContext
@@ -59,8 +59,8 @@ class Members:
 
         return self._write(work)
 
-    def _insert(self, conn: Connection, new: Sequence[Document], held: Mapping[str, str | None]) -> None:
-        _check_all_free(conn, [(values["pool_id"], values["address"], values["protocol_port"]) for values in new])
+    def _insert(self, conn: Connection, new: Sequence[Document], held: dict[str, str | None]) -> None:
+        _check_free(conn, [(values["pool_id"], values["address"], values["protocol_port"]) for values in new])
         for tenant_id, count in sorted(Counter(values["tenant_id"] for values in new).items()):
             self._core.quotas.reserve(conn, tenant_id, "member", count)
         rows = [
@@ -68,8 +68,8 @@ class Members:
             for values in new
         ]
         members.insert_many(conn, rows)
-        for vip_id in sorted(changes.placed(dict(held))):
-            _check_way(conn, vip_id)
+        for vip_id in sorted(changes.placed(held)):
+            loops.check(conn, vip_id)
 
     def get(self, context: RequestContext, member_id: str, fields: Fields | None = None) -> Document:
         """:raises MemberNotFound: absent, or not the caller's."""
@@ -105,12 +105,12 @@ class Members:
             if row.leaving:
                 raise StateInvalid(resource="Member", id=member_id, state=row.status)
             if pool_id != row.pool_id:
-                _check_free(conn, pool_id, row.address, row.protocol_port, member_id)
+                _check_free(conn, [(pool_id, row.address, row.protocol_port)])
             up = values.get("admin_state_up", row.admin_state_up)
             status = changes.status_after(held[pool_id], up)
             members.update(conn, member_id, {**values, "status": status, "status_description": ""})
-            if pool_id != row.pool_id:
-                _check_way(conn, held[pool_id])
+            if pool_id != row.pool_id and (vip_id := held[pool_id]) is not None:
+                loops.check(conn, vip_id)
             return _read(conn, member_id), changes.placed(held)
 
         return self._write(work)
@@ -159,21 +159,11 @@ def _new(context: RequestContext, body: Body) -> Document:
     return {**values, "tenant_id": owner(context, values), "id": uuidutils.generate_uuid()}
 
 
-def _check_all_free(conn: Connection, places: Sequence[members.Place]) -> None:
+def _check_free(conn: Connection, places: Sequence[members.Place]) -> None:
     taken = members.taken(conn, set(places)) or [place for place, count in Counter(places).items() if count > 1]
     if taken:
         pool_id, address, port = taken[0]
         raise MemberExists(address=address, port=port, pool_id=pool_id)
-
-
-def _check_free(conn: Connection, pool_id: str, address: str, port: int, member_id: str) -> None:
-    if members.is_taken(conn, pool_id, address, port, but=member_id):
-        raise MemberExists(address=address, port=port, pool_id=pool_id)
-
-
-def _check_way(conn: Connection, vip_id: str | None) -> None:
-    if vip_id is not None:
-        loops.check(conn, vip_id)
 
 
 def _read(conn: Connection, member_id: str) -> Document:
